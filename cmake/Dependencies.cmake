@@ -19,6 +19,12 @@ endif()
 
 set(POLYHEAD_GEMM_LIBRARY "")
 if(POLYHEAD_ONEDNN)
-  find_package(dnnl REQUIRED)
-  set(POLYHEAD_GEMM_LIBRARY DNNL::dnnl)
+  # Not through dnnl-config.cmake: Debian's asks for OpenCL, which only GPUs need.
+  find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
+  find_library(DNNL_LIBRARY dnnl REQUIRED)
+  add_library(polyhead::dnnl INTERFACE IMPORTED)
+  set_target_properties(polyhead::dnnl PROPERTIES
+    INTERFACE_LINK_LIBRARIES ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR}
+    INTERFACE_COMPILE_DEFINITIONS POLYHEAD_ONEDNN)
+  set(POLYHEAD_GEMM_LIBRARY polyhead::dnnl)
 endif()

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "polyhead/core/rng.h"
+
+namespace polyhead {
+
+class Arena;
+
+/// What an op may use besides its inputs; one per worker thread, passed and never global.
+struct Exec {
+  Arena& activations;     ///< outputs and what backward needs; rewound by whoever runs the step
+  Arena& scratch;         ///< temporaries of one op; the op rewinds what it took
+  RngKey key;             ///< randomness of this update
+  bool training = false;  ///< dropout is on; recording a tape is not training
+};
+
+}  // namespace polyhead

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstdint>
+
+namespace polyhead::ops {
+
+/// relu(x) = max(x, 0);  gelu(x) = x·Φ(x), Φ the normal distribution function (exact, Hendrycks & Gimpel 2016,
+/// arXiv:1606.08415);  swish(x) = x·σ(x) (Ramachandran et al. 2017, arXiv:1710.05941).
+enum class Activation : std::uint8_t { none, relu, gelu, swish };
+
+}  // namespace polyhead::ops

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+
+#include "polyhead/tensor/tensor.h"
+
+namespace polyhead {
+
+/// Memory of the operating system, zeroed, asking for huge pages: a fresh small page can cost more than the
+/// arithmetic on it. Address space is reserved at once and made usable as needed, so nothing ever moves.
+class Pages {
+ public:
+  /// Reserves up to `capacity` bytes (less where the system limits address space). Throws Error when nothing can be had.
+  explicit Pages(std::size_t capacity);
+  ~Pages();
+  Pages(Pages&& other) noexcept;
+  Pages& operator=(Pages&& other) noexcept;
+  /// Makes the first `bytes` usable. Throws Error beyond the capacity.
+  void commit(std::size_t bytes);
+  std::byte* data() const { return data_; }
+  std::size_t committed() const { return committed_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t capacity_ = 0, committed_ = 0;
+};
+
+/// Bump allocator, 64-byte aligned. Taking memory never touches the heap; giving it back is a rewind to a mark.
+class Arena {
+ public:
+  using Mark = std::size_t;
+  Arena();
+  /// An uninitialised tensor, valid until the arena is rewound to a mark taken before.
+  Tensor tensor(Shape shape, DType dtype);
+  /// As tensor(), all zero.
+  Tensor zeros(Shape shape, DType dtype);
+  /// Room for `count` objects of a trivially destructible type, uninitialised.
+  template <class T>
+  T* allocate(std::size_t count = 1) {
+    static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 64);
+    return static_cast<T*>(take(count * sizeof(T)));
+  }
+  Mark mark() const { return used_; }
+  void rewind(Mark mark) { used_ = mark; }
+  /// The most bytes ever in use.
+  std::size_t peak() const { return peak_; }
+
+ private:
+  void* take(std::size_t bytes);
+  Pages pages_;
+  std::size_t used_ = 0, peak_ = 0;
+};
+
+/// Gives back at the end of a block what was taken from an arena in it.
+class ArenaScope {
+ public:
+  explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}
+  ~ArenaScope() { arena_.rewind(mark_); }
+  ArenaScope(const ArenaScope&) = delete;
+  ArenaScope& operator=(const ArenaScope&) = delete;
+
+ private:
+  Arena& arena_;
+  Arena::Mark mark_;
+};
+
+/// One tensor with pages of its own, zeroed: parameters, gradients, moments.
+class Slab {
+ public:
+  Slab(std::int64_t size, DType dtype);
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Pages pages_;
+  Tensor tensor_;
+};
+
+}  // namespace polyhead
