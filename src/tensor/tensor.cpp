@@ -16,7 +16,7 @@ const char* name(DType dtype) {
 
 std::size_t size_of(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
 
-Shape::Shape(std::initializer_list<std::int64_t> extents) {
+Shape::Shape(std::span<const std::int64_t> extents) {
   require(extents.size() <= max_rank, "a shape of rank ", extents.size(), ", expected at most ", max_rank);
   for (const std::int64_t extent : extents) {
     require(extent >= 0, "an extent of ", extent, ", expected at least 0");

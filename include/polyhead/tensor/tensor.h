@@ -39,7 +39,8 @@ class Shape {
  public:
   static constexpr int max_rank = 4;
   Shape() = default;
-  Shape(std::initializer_list<std::int64_t> extents);
+  Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  explicit Shape(std::span<const std::int64_t> extents);
   int rank() const { return rank_; }
   /// Extent i; negative i counts from the end.
   std::int64_t operator[](int i) const { return extents_[static_cast<std::size_t>(i < 0 ? rank_ + i : i)]; }
