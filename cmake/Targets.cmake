@@ -3,6 +3,8 @@ add_library(polyhead_flags INTERFACE)
 target_compile_options(polyhead_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow
   $<$<BOOL:${POLYHEAD_WERROR}>:-Werror>
+  # False alarms of g++ 12 on std::string's operator+ and on vectors with default values (GCC bugs 105651, 105562).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-maybe-uninitialized>
   $<$<BOOL:${POLYHEAD_NATIVE}>:-march=native>
   # Vectors of 64 bytes where the machine has them; -ffast-math never: NaN and Inf must stay visible.
   $<$<AND:$<BOOL:${POLYHEAD_NATIVE}>,$<CXX_COMPILER_ID:GNU>>:-mprefer-vector-width=512>
