@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "polyhead/core/rng.h"
 #include "polyhead/data/corpus.h"
 #include "polyhead/tensor/segments.h"
 
@@ -21,11 +20,12 @@ class BatchPlan {
     return std::span(order_).subspan(begin, end - begin);
   }
 
-  /// Training: all pairs shuffled by `key`, sorted by (target, source) length within pools of many pairs, cut
-  /// into batches of at most `batch_tokens` target tokens (end tokens counted; a longer sentence is a batch
-  /// of its own), and the batches shuffled. A function of the corpus, `batch_tokens` and `key` alone; the key
-  /// of an epoch is RngKey{seed}.fold("batches").fold(epoch). Throws Error when batch_tokens < 1.
-  static BatchPlan training(const ParallelCorpus& corpus, std::int64_t batch_tokens, RngKey key);
+  /// Training: all pairs shuffled by (seed, epoch), sorted by (target, source) length within pools of many
+  /// pairs, cut into batches of at most `batch_tokens` target tokens (end tokens counted; a longer sentence
+  /// is a batch of its own), and the batches shuffled. A function of its arguments alone. Throws Error when
+  /// batch_tokens < 1.
+  static BatchPlan training(const ParallelCorpus& corpus, std::int64_t batch_tokens, std::uint64_t seed,
+                            std::uint64_t epoch);
   /// Validation: the whole corpus in order of (target, source) length, the same each time.
   static BatchPlan validation(const ParallelCorpus& corpus, std::int64_t batch_tokens);
 
@@ -34,11 +34,6 @@ class BatchPlan {
   std::vector<std::int32_t> order_;
   std::vector<std::int64_t> offsets_{0};
 };
-
-/// What RngKey a training epoch's plan has.
-inline RngKey epoch_key(std::uint64_t seed, std::uint64_t epoch) {
-  return RngKey{seed}.fold("batches").fold(epoch);
-}
 
 /// Room that pack() fills; the spans may be longer than needed.
 struct PackBuffers {

@@ -10,13 +10,23 @@
 
 namespace polyhead::data {
 
-/// A toy task that needs no files: `draw` makes one random sentence pair.
+/// A sentence and its translation.
+using SentencePair = std::pair<std::string, std::string>;
+
+/// A toy task that needs no files.
 struct Task {
   std::string_view name, description;
-  std::pair<std::string, std::string> (*draw)(RandomStream&);
+  /// One random sentence pair.
+  SentencePair (*draw)(RandomStream&);
+  /// How many sentence pairs basic(0), basic(1), ... the training split begins with, unless they are held
+  /// out.
+  int basics = 0;
+  SentencePair (*basic)(int) = nullptr;
 };
 
-/// copy, reverse, sort: 3 to 12 one-letter words. numbers: English number words to German ones, 0 to 999,999.
+/// copy, reverse, sort: 3 to 12 words, each one of the letters a to z. numbers: English number words to
+/// German ones, 0 to 999,999, short numbers more often than long ones; training has all below 1000 that are
+/// not held out.
 std::span<const Task> tasks();
 
 /// The sentences of a split of `config.task`: a function of (task, sizes, seed). No source sentence occurs

@@ -22,9 +22,10 @@ class Vocabulary {
   /// The special pieces, then `ordinary` in order. Throws DataError when a piece is empty, special or there
   /// twice.
   explicit Vocabulary(const std::vector<std::string>& ordinary);
-  /// The most frequent of `pieces`, equal counts in code point order, at most `max_size` ids with the special
+  /// The pieces counted most often, equal counts in code point order, at most `max_size` ids with the special
   /// ones. Pieces spelled as a special one are left out.
-  static Vocabulary count(const std::vector<std::vector<std::string>>& pieces, std::int32_t max_size);
+  static Vocabulary most_frequent(const std::unordered_map<std::string, std::int64_t>& counts,
+                                  std::int32_t max_size);
 
   std::int32_t size() const { return static_cast<std::int32_t>(pieces_.size()); }
   /// The id of an ordinary piece; unk_id for every other, special ones included: text never yields <s> or

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "polyhead/text/tokenizer.h"
+
+/// The functions behind tokenizer_kinds(), each beside its class.
+namespace polyhead::text {
+
+/// What stands for the space in pieces: U+2581.
+inline constexpr std::string_view space_piece = "\u2581";
+
+std::unique_ptr<Tokenizer> learn_word(const TokenizerConfig& config, const std::vector<std::string>& lines);
+std::unique_ptr<Tokenizer> load_word(std::string_view bytes);
+std::unique_ptr<Tokenizer> learn_char(const TokenizerConfig& config, const std::vector<std::string>& lines);
+std::unique_ptr<Tokenizer> load_char(std::string_view bytes);
+std::unique_ptr<Tokenizer> learn_sentencepiece(const TokenizerConfig& config,
+                                               const std::vector<std::string>& lines);
+std::unique_ptr<Tokenizer> parse_sentencepiece(std::string_view bytes);
+
+}  // namespace polyhead::text
