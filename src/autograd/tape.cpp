@@ -7,8 +7,8 @@ Var Tape::make(const Tensor& value, bool wants_grad) {
 }
 
 Var Tape::leaf(const Tensor& value, const Tensor& grad) {
-  require(!grad || (grad.shape == value.shape && grad.dtype == value.dtype), "a gradient ", name(grad.dtype), grad.shape,
-          " for a value ", name(value.dtype), value.shape, ", expected the same");
+  require(!grad || (grad.shape == value.shape && grad.dtype == value.dtype), "a gradient ", name(grad.dtype),
+          grad.shape, " for a value ", name(value.dtype), value.shape, ", expected the same");
   const Var v = make(value, recording_ && grad);
   v.record_->grad = grad;
   return v;
@@ -31,7 +31,8 @@ void Tape::backward(Var loss, double scale) {
 
 void Tape::backward(Var y, const Tensor& dy) {
   require(recording_, "backward on a tape that does not record");
-  require(dy.shape == y.shape() && dy.dtype == y.dtype(), "backward with a gradient ", dy.shape, " of a value ", y.shape());
+  require(dy.shape == y.shape() && dy.dtype == y.dtype(), "backward with a gradient ", dy.shape,
+          " of a value ", y.shape());
   if (!y.wants_grad()) return;
   const Tensor grad = grad_of(y).tensor;
   dispatch(dy.dtype, [&]<class T>() {

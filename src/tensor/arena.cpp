@@ -14,13 +14,16 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t arena_capacity = std::size_t{64} << 30;
 constexpr std::size_t alignment = 64;
 
-std::size_t round_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+std::size_t round_up(std::size_t bytes, std::size_t multiple) {
+  return (bytes + multiple - 1) / multiple * multiple;
+}
 
 }  // namespace
 
 Pages::Pages(std::size_t capacity) {
   // Reserved, not committed: costs address space only. Where that is limited, ask for less.
-  for (capacity_ = round_up(std::max(capacity, huge_page), huge_page); capacity_ >= huge_page; capacity_ /= 2) {
+  for (capacity_ = round_up(std::max(capacity, huge_page), huge_page); capacity_ >= huge_page;
+       capacity_ /= 2) {
     void* p = mmap(nullptr, capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
     data_ = static_cast<std::byte*>(p);
@@ -46,11 +49,12 @@ Pages& Pages::operator=(Pages&& other) noexcept {
 
 void Pages::commit(std::size_t bytes) {
   if (bytes <= committed_) return;
-  require(bytes <= capacity_, "out of memory: ", bytes, " bytes needed, ", capacity_, " bytes of address space reserved");
+  require(bytes <= capacity_, "out of memory: ", bytes, " bytes needed, ", capacity_,
+          " bytes of address space reserved");
   // In large steps, so that growing is rare.
   const std::size_t target = std::min(capacity_, round_up(bytes, 16 * huge_page));
-  require(mprotect(data_ + committed_, target - committed_, PROT_READ | PROT_WRITE) == 0, "out of memory: ", target,
-          " bytes needed: ", std::strerror(errno));
+  require(mprotect(data_ + committed_, target - committed_, PROT_READ | PROT_WRITE) == 0,
+          "out of memory: ", target, " bytes needed: ", std::strerror(errno));
   committed_ = target;
 }
 
@@ -78,8 +82,8 @@ Tensor Arena::zeros(Shape shape, DType dtype) {
   return t;
 }
 
-Slab::Slab(std::int64_t size, DType dtype)
-    : pages_(static_cast<std::size_t>(size) * size_of(dtype)), tensor_{pages_.data(), {size}, dtype} {
+Slab::Slab(Shape shape, DType dtype)
+    : pages_(static_cast<std::size_t>(shape.size()) * size_of(dtype)), tensor_{pages_.data(), shape, dtype} {
   pages_.commit(tensor_.bytes());
 }
 

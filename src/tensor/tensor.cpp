@@ -7,9 +7,12 @@ namespace polyhead {
 
 const char* name(DType dtype) {
   switch (dtype) {
-    case DType::f32: return "f32";
-    case DType::f64: return "f64";
-    case DType::i32: return "i32";
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::i32:
+      return "i32";
   }
   return "unknown";
 }
@@ -39,7 +42,8 @@ std::string to_string(const Shape& shape) {
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
 
 Tensor Tensor::slice_rows(std::int64_t begin, std::int64_t count) const {
-  require(begin >= 0 && count >= 0 && begin + count <= rows(), "rows ", begin, " to ", begin + count, " of a tensor ", shape);
+  require(begin >= 0 && count >= 0 && begin + count <= rows(), "rows ", begin, " to ", begin + count,
+          " of a tensor ", shape);
   auto* first = static_cast<std::byte*>(data) + static_cast<std::size_t>(begin * cols()) * size_of(dtype);
   return {first, {count, cols()}, dtype};
 }
@@ -49,8 +53,8 @@ void fill_zero(const Tensor& t) {
 }
 
 void copy(const Tensor& src, const Tensor& dst) {
-  require(src.shape == dst.shape && src.dtype == dst.dtype, "copy of ", name(src.dtype), src.shape, " to ", name(dst.dtype),
-          dst.shape, ", expected the same");
+  require(src.shape == dst.shape && src.dtype == dst.dtype, "copy of ", name(src.dtype), src.shape, " to ",
+          name(dst.dtype), dst.shape, ", expected the same");
   if (src.bytes() > 0) std::memmove(dst.data, src.data, src.bytes());
 }
 

@@ -51,7 +51,8 @@ using Function = std::function<Var(Tape&, const std::vector<Var>&)>;
 template <std::size_t N, class Op>
 Function function_of(const Op& op) {
   return [op](Tape& tape, const std::vector<Var>& in) {
-    return [&]<std::size_t... I>(std::index_sequence<I...>) { return tape.apply(op, in[I]...); }(std::make_index_sequence<N>{});
+    return [&]<std::size_t... I>(std::index_sequence<I...>) { return tape.apply(op, in[I]...); }
+    (std::make_index_sequence<N>{});
   };
 }
 
@@ -77,7 +78,8 @@ inline Result run(const Function& f, const std::vector<Tensor>& inputs, bool tra
   return result;
 }
 
-/// Analytic against central differences in f64: |a − b| <= tolerance · max(1, |b|) for every element of every input.
+/// Analytic against central differences in f64: |a − b| <= tolerance · max(1, |b|) for every element of every
+/// input.
 inline void check_gradients(const Function& f, const std::vector<Tensor>& inputs, bool training = false,
                             double tolerance = 1e-6, double step = 1e-5) {
   const Result analytic = run(f, inputs, training);
@@ -88,7 +90,8 @@ inline void check_gradients(const Function& f, const std::vector<Tensor>& inputs
     std::vector<Var> vars;
     for (const Tensor& t : inputs) vars.push_back(tape.leaf(t));
     const std::vector<double> y = values(f(tape, vars).value());
-    const std::vector<double> weight = values(random_tensor(w.scratch, {static_cast<std::int64_t>(y.size())}, DType::f64, 99));
+    const std::vector<double> weight =
+        values(random_tensor(w.scratch, {static_cast<std::int64_t>(y.size())}, DType::f64, 99));
     double sum = 0;
     for (std::size_t i = 0; i < y.size(); ++i) sum += weight[i] * y[i];
     return sum;
@@ -112,23 +115,27 @@ inline void check_gradients(const Function& f, const std::vector<Tensor>& inputs
 }
 
 /// Values and all gradients of f and of its composed twin agree.
-inline void expect_same(const Function& f, const Function& oracle, const std::vector<Tensor>& inputs, double tolerance,
-                        bool training = false) {
+inline void expect_same(const Function& f, const Function& oracle, const std::vector<Tensor>& inputs,
+                        double tolerance, bool training = false) {
   const Result a = run(f, inputs, training), b = run(oracle, inputs, training);
   ASSERT_EQ(a.y.size(), b.y.size());
   for (std::size_t i = 0; i < a.y.size(); ++i)
     ASSERT_NEAR(a.y[i], b.y[i], tolerance * std::max(1.0, std::abs(b.y[i]))) << "y, element " << i;
   for (std::size_t k = 0; k < inputs.size(); ++k)
     for (std::size_t i = 0; i < a.gradients[k].size(); ++i)
-      ASSERT_NEAR(a.gradients[k][i], b.gradients[k][i], tolerance * std::max(1.0, std::abs(b.gradients[k][i])))
+      ASSERT_NEAR(a.gradients[k][i], b.gradients[k][i],
+                  tolerance * std::max(1.0, std::abs(b.gradients[k][i])))
           << "gradient of input " << k << ", element " << i;
 }
 
 /// The same bits when several shards run f side by side on one thread and on two.
-inline void expect_thread_invariant(const Function& f, const std::vector<Tensor>& inputs, bool training = false) {
+inline void expect_thread_invariant(const Function& f, const std::vector<Tensor>& inputs,
+                                    bool training = false) {
   std::vector<Result> one(4), two(4);
-  parallel_for(1, 4, [&](std::int64_t i, int) { one[static_cast<std::size_t>(i)] = run(f, inputs, training); });
-  parallel_for(2, 4, [&](std::int64_t i, int) { two[static_cast<std::size_t>(i)] = run(f, inputs, training); });
+  parallel_for(1, 4,
+               [&](std::int64_t i, int) { one[static_cast<std::size_t>(i)] = run(f, inputs, training); });
+  parallel_for(2, 4,
+               [&](std::int64_t i, int) { two[static_cast<std::size_t>(i)] = run(f, inputs, training); });
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(one[i].y, two[i].y);
     EXPECT_EQ(one[i].gradients, two[i].gradients);

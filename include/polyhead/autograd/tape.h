@@ -38,32 +38,33 @@ namespace detail {
 template <class, class T>
 using Repeat = T;
 template <class Op, class... In>
-using SavedOf = decltype(std::declval<const Op&>().forward(std::declval<Exec&>(), std::declval<Repeat<In, const Tensor&>>()...,
-                                                           std::declval<const Tensor&>()));
+using SavedOf = decltype(std::declval<const Op&>().forward(
+    std::declval<Exec&>(), std::declval<Repeat<In, const Tensor&>>()..., std::declval<const Tensor&>()));
 }  // namespace detail
 
 /// An op: a trivially destructible struct whose settings are members, with
 ///   Shape shape   (inputs...) const                                    throws Error when shapes do not fit;
-///   Saved forward (Exec&, inputs..., y) const                          writes y, returns what backward needs;
-///   void  backward(Exec&, saved, dy, inputs..., Grad per input) const  *adds* into each Grad that is not empty.
+///   Saved forward (Exec&, inputs..., y) const                          writes y, returns what backward
+///   needs; void  backward(Exec&, saved, dy, inputs..., Grad per input) const  *adds* into each Grad that is
+///   not empty.
 /// Saved is trivially destructible too; tensors in it come from exec.activations.
 template <class Op, class... In>
-concept DifferentiableOp =
-    std::is_trivially_destructible_v<Op> && std::is_trivially_copyable_v<Op> &&
+concept DifferentiableOp = std::is_trivially_destructible_v<Op> && std::is_trivially_copyable_v<Op> &&
     requires(const Op& op, Exec& exec, const Tensor& t, Grad g) {
-      { op.shape(std::declval<detail::Repeat<In, const Tensor&>>()...) } -> std::same_as<Shape>;
-      { op.forward(exec, std::declval<detail::Repeat<In, const Tensor&>>()..., t) };
-      requires std::is_trivially_destructible_v<detail::SavedOf<Op, In...>>;
-      op.backward(exec, std::declval<const detail::SavedOf<Op, In...>&>(), t,
-                  std::declval<detail::Repeat<In, const Tensor&>>()..., std::declval<detail::Repeat<In, Grad>>()...);
-    };
+  { op.shape(std::declval<detail::Repeat<In, const Tensor&>>()...) } -> std::same_as<Shape>;
+  {op.forward(exec, std::declval<detail::Repeat<In, const Tensor&>>()..., t)};
+  requires std::is_trivially_destructible_v<detail::SavedOf<Op, In...>>;
+  op.backward(exec, std::declval<const detail::SavedOf<Op, In...>&>(), t,
+              std::declval<detail::Repeat<In, const Tensor&>>()...,
+              std::declval<detail::Repeat<In, Grad>>()...);
+};
 
 /// What an op that has nothing to keep returns from forward.
 struct NothingSaved {};
 
-/// Runs ops and, when recording, remembers them for backward. A tape that does not record is inference: there is no
-/// second forward path. Nodes live in the arena of activations and are dropped when it is rewound; the order of
-/// creation is the topological order.
+/// Runs ops and, when recording, remembers them for backward. A tape that does not record is inference: there
+/// is no second forward path. Nodes live in the arena of activations and are dropped when it is rewound; the
+/// order of creation is the topological order.
 class Tape {
  public:
   Tape(Exec& exec, bool recording) : exec_(exec), recording_(recording) {}
@@ -80,17 +81,16 @@ class Tape {
 
   /// y = op(in...), of the dtype of the first input.
   template <class Op, std::same_as<Var>... In>
-    requires DifferentiableOp<Op, In...>
-  Var apply(const Op& op, In... in);
+  requires DifferentiableOp<Op, In...> Var apply(const Op& op, In... in);
 
-  /// y = block(tape, in...), computed without keeping what is inside: backward runs the block again (Chen et al. 2016,
-  /// arXiv:1604.06174). Randomness is keyed by counters, so the second run gives the same bits. Parameters used inside
-  /// get their gradients from the second run.
+  /// y = block(tape, in...), computed without keeping what is inside: backward runs the block again (Chen et
+  /// al. 2016, arXiv:1604.06174). Randomness is keyed by counters, so the second run gives the same bits.
+  /// Parameters used inside get their gradients from the second run.
   template <class Block, std::same_as<Var>... In>
   Var checkpoint(const Block& block, In... in);
 
-  /// Adds ∂loss/∂· · scale to every gradient that is wanted. loss has one element. Throws Error when the tape does not
-  /// record or loss is not a scalar. A tape runs backward once.
+  /// Adds ∂loss/∂· · scale to every gradient that is wanted. loss has one element. Throws Error when the tape
+  /// does not record or loss is not a scalar. A tape runs backward once.
   void backward(Var loss, double scale = 1.0);
   /// As above with a given ∂/∂y of the shape of y.
   void backward(Var y, const Tensor& dy);
@@ -151,15 +151,16 @@ template <class NodeType, std::size_t... I>
 void Tape::run_op(Tape& tape, const Node& base, std::index_sequence<I...>) {
   const auto& node = static_cast<const NodeType&>(base);
   if (!node.out.grad()) return;  // nothing depends on it
-  node.op.backward(tape.exec_, node.saved, node.out.grad(), node.in[I].value()..., tape.grad_of(node.in[I])...);
+  node.op.backward(tape.exec_, node.saved, node.out.grad(), node.in[I].value()...,
+                   tape.grad_of(node.in[I])...);
 }
 
 template <class Op, std::same_as<Var>... In>
-  requires DifferentiableOp<Op, In...>
-Var Tape::apply(const Op& op, In... in) {
+requires DifferentiableOp<Op, In...> Var Tape::apply(const Op& op, In... in) {
   const Shape shape = op.shape(in.value()...);
   const Var inputs[] = {in...};
-  const Var out = make(exec_.activations.tensor(shape, inputs[0].dtype()), recording_ && (in.wants_grad() || ...));
+  const Var out =
+      make(exec_.activations.tensor(shape, inputs[0].dtype()), recording_ && (in.wants_grad() || ...));
   const auto saved = op.forward(exec_, in.value()..., out.value());
   if (out.wants_grad()) {
     constexpr std::size_t n = sizeof...(In);

@@ -7,16 +7,18 @@
 
 namespace polyhead {
 
-/// Calls body(i, worker) for every i in 0 … n − 1 on at most `threads` threads; worker < threads names the thread.
-/// Indices are handed out in order, one at a time. The only place that starts threads. When bodies throw, the
-/// exception of the smallest i is rethrown after all have ended; what bodies compute must not depend on `worker`.
+/// Calls body(i, worker) for every i in 0 … n − 1 on at most `threads` threads; worker < threads names the
+/// thread. Indices are handed out in order, one at a time. The only place that starts threads. When bodies
+/// throw, the exception of the smallest i is rethrown after all have ended; what bodies compute must not
+/// depend on `worker`.
 template <class Body>
 void parallel_for(int threads, std::int64_t n, const Body& body) {
   std::exception_ptr error;
   std::int64_t error_index = n;
 #pragma omp parallel num_threads(threads) default(shared)
   {
-    // Libraries called from a body (oneDNN) must stay on this thread, also when the region has one thread only.
+    // Libraries called from a body (oneDNN) must stay on this thread, also when the region has one thread
+    // only.
     const int outer = omp_get_max_threads();
     omp_set_num_threads(1);
 #pragma omp for schedule(dynamic, 1)

@@ -6,13 +6,13 @@
 
 namespace polyhead {
 
-/// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): four uniform 32-bit words
-/// as a pure function of a 128-bit counter and a 64-bit key.
+/// Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"): four uniform 32-bit
+/// words as a pure function of a 128-bit counter and a 64-bit key.
 using PhiloxBlock = std::array<std::uint32_t, 4>;
 PhiloxBlock philox(PhiloxBlock counter, std::uint64_t key);
 
-/// A key of the tree of random numbers. Every random number of a run is a function of the run's seed and of what
-/// it is for: keys are derived by folding in the update, the site (a layer's path), and so on.
+/// A key of the tree of random numbers. Every random number of a run is a function of the run's seed and of
+/// what it is for: keys are derived by folding in the update, the site (a layer's path), and so on.
 struct RngKey {
   std::uint64_t value = 0;
   RngKey fold(std::uint64_t data) const;

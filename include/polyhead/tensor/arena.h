@@ -10,7 +10,8 @@ namespace polyhead {
 /// arithmetic on it. Address space is reserved at once and made usable as needed, so nothing ever moves.
 class Pages {
  public:
-  /// Reserves up to `capacity` bytes (less where the system limits address space). Throws Error when nothing can be had.
+  /// Reserves up to `capacity` bytes (less where the system limits address space). Throws Error when nothing
+  /// can be had.
   explicit Pages(std::size_t capacity);
   ~Pages();
   Pages(Pages&& other) noexcept;
@@ -25,7 +26,8 @@ class Pages {
   std::size_t capacity_ = 0, committed_ = 0;
 };
 
-/// Bump allocator, 64-byte aligned. Taking memory never touches the heap; giving it back is a rewind to a mark.
+/// Bump allocator, 64-byte aligned. Taking memory never touches the heap; giving it back is a rewind to a
+/// mark.
 class Arena {
  public:
   using Mark = std::size_t;
@@ -67,7 +69,7 @@ class ArenaScope {
 /// One tensor with pages of its own, zeroed: parameters, gradients, moments.
 class Slab {
  public:
-  Slab(std::int64_t size, DType dtype);
+  Slab(Shape shape, DType dtype);
   const Tensor& tensor() const { return tensor_; }
 
  private:

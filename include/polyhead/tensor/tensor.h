@@ -28,9 +28,12 @@ std::size_t size_of(DType dtype);
 template <class F>
 decltype(auto) dispatch(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::f32: return f.template operator()<float>();
-    case DType::f64: return f.template operator()<double>();
-    default: throw Error(concat("arithmetic on ", name(dtype), " tensors, expected f32 or f64"));
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f64:
+      return f.template operator()<double>();
+    default:
+      throw Error(concat("arithmetic on ", name(dtype), " tensors, expected f32 or f64"));
   }
 }
 
@@ -65,7 +68,8 @@ struct Tensor {
   template <class T>
   T* as() const {
     if (dtype != dtype_of<std::remove_const_t<T>>()) [[unlikely]]
-      throw Error(concat("a tensor of ", name(dtype), " was read as ", name(dtype_of<std::remove_const_t<T>>())));
+      throw Error(
+          concat("a tensor of ", name(dtype), " was read as ", name(dtype_of<std::remove_const_t<T>>())));
     return static_cast<T*>(data);
   }
   template <class T>

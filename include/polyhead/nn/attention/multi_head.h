@@ -1,0 +1,42 @@
+#pragma once
+
+#include "polyhead/nn/attention/kv_cache.h"
+#include "polyhead/nn/layers.h"
+
+namespace polyhead::nn {
+
+/// Extents and dropout of multi-head attention.
+struct AttentionDimensions {
+  std::int64_t d_model = 0, heads = 1, head_dim = 0, value_dim = 0;
+  double dropout = 0;  ///< on the attention weights
+  bool bias = true;
+};
+
+/// MultiHead(x, m) = Concat(head_1 … head_h) W^O,  head_a = Attention(x W^Q_a, m W^K_a, m W^V_a)
+/// with the h projections of queries (keys, values) as one matrix [h·d_k, d_model] reshaped into heads.
+/// Vaswani et al. 2017, arXiv:1706.03762. Parameters `query`, `key`, `value`, `output`.
+class MultiHeadAttention {
+ public:
+  MultiHeadAttention(const Scope& scope, const AttentionDimensions& dimensions);
+
+  /// Self-attention: every sentence over itself, causal or not.
+  Var self(const Context& context, Var x, const Segments& segments, bool causal) const;
+  /// Keys and values of an encoder's output, for cross().
+  KeyValues project(const Context& context, Var memory) const;
+  /// Cross-attention from the rows x of `targets` over `memory`, the rows of `sources`.
+  Var cross(const Context& context, Var x, const Segments& targets, const KeyValues& memory,
+            const Segments& sources) const;
+  /// Self-attention of one more row for each of `slots`: appends its key and value to `cache`, then attends
+  /// over all that the slot holds.
+  Var step(const Context& context, Var x, KvCache& cache, const Segments& rows,
+           std::span<const std::int32_t> slots) const;
+
+ private:
+  Var attend(const Context& context, Var query, Var key, Var value, const Segments& queries,
+             const Segments& keys, bool causal) const;
+  AttentionDimensions dimensions_;
+  Linear query_, key_, value_, output_;
+  std::uint64_t site_;
+};
+
+}  // namespace polyhead::nn

@@ -1,0 +1,35 @@
+#include "polyhead/nn/attention/kv_cache.h"
+
+namespace polyhead::nn {
+
+KvCache::KvCache(Arena& arena, std::int64_t slots, std::int64_t capacity, std::int64_t key_width,
+                 std::int64_t value_width, DType dtype)
+    : keys_(arena.tensor({slots * capacity, key_width}, dtype)),
+      values_(arena.tensor({slots * capacity, value_width}, dtype)),
+      capacity_(capacity),
+      segments_(arena.allocate<Segment>(static_cast<std::size_t>(slots))) {
+  for (std::int64_t s = 0; s < slots; ++s) segments_[s] = {static_cast<std::int32_t>(s * capacity), 0};
+}
+
+void KvCache::append(const KeyValues& rows, std::span<const std::int32_t> slots) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    Segment& s = segments_[slots[i]];
+    require(s.length < capacity_, "decoding past the ", capacity_, " rows of the cache");
+    const auto row = static_cast<std::int64_t>(i);
+    copy(rows.keys.value().slice_rows(row, 1), keys_.slice_rows(s.begin + s.length, 1));
+    copy(rows.values.value().slice_rows(row, 1), values_.slice_rows(s.begin + s.length, 1));
+    ++s.length;
+  }
+}
+
+void KvCache::copy_slot(std::int32_t from, std::int32_t to) {
+  const Segment& source = segments_[from];
+  Segment& target = segments_[to];
+  target.length = source.length;
+  copy(keys_.slice_rows(source.begin, source.length), keys_.slice_rows(target.begin, source.length));
+  copy(values_.slice_rows(source.begin, source.length), values_.slice_rows(target.begin, source.length));
+}
+
+void KvCache::clear_slot(std::int32_t slot) { segments_[slot].length = 0; }
+
+}  // namespace polyhead::nn
