@@ -1,0 +1,167 @@
+#include "polyhead/ops/cross_entropy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "polyhead/kernels/gemm.h"
+#include "polyhead/kernels/vector_math.h"
+#include "polyhead/tensor/arena.h"
+
+namespace polyhead::ops {
+namespace {
+
+using kernels::Transpose;
+
+/// Tokens whose logits are formed together. The weights and their gradient are read once a block, so larger
+/// blocks move less; smaller ones stay nearer to the core.
+constexpr std::int64_t block_tokens = 128;
+
+std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
+
+/// The index of the first element equal to `value`, 0 when there is none (all NaN).
+template <class T>
+std::int64_t first_equal(const T* z, std::int64_t n, T value) {
+  constexpr std::int64_t chunk = 256;
+  for (std::int64_t begin = 0; begin < n; begin += chunk) {
+    const std::int64_t end = std::min(n, begin + chunk);
+    int found = 0;
+#pragma omp simd reduction(| : found)
+    for (std::int64_t j = begin; j < end; ++j) found |= z[j] == value;
+    if (found) return std::find(z + begin, z + end, value) - z;
+  }
+  return 0;
+}
+
+template <class T>
+T row_sum(const T* z, std::int64_t n) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < n; ++j) sum += z[j];
+  return sum;
+}
+
+template <class T>
+void axpy(T a, const T* x, T* y, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < n; ++j) y[j] += a * x[j];
+}
+
+void add_scaled(const Tensor& dy, const Tensor& saved, const Grad& grad) {
+  if (!grad) return;
+  dispatch(saved.dtype, [&]<class T>() { axpy(*dy.as<T>(), saved.as<T>(), grad.as<T>(), saved.size()); });
+}
+
+/// The settings and results of one pass over all tokens.
+template <class T>
+struct Pass {
+  const ProjectedCrossEntropy& op;
+  std::int64_t vocabulary;
+  const T* bias;    // or null
+  T* dbias;         // or null
+  double loss = 0;  // of the tokens so far
+
+  /// Adds the loss of one token, from its logits z = W x, which ∂z overwrites when gradients are wanted.
+  void token(std::int64_t n, T* z) {
+    const std::int32_t target = op.targets.as<std::int32_t>()[n];
+    const double smoothing = op.label_smoothing;
+    const std::span<T> row(z, static_cast<std::size_t>(vocabulary));
+    if (bias) axpy(T{1}, bias, z, vocabulary);
+    const T max = kernels::max<T>(row);
+    if (op.predictions)
+      op.predictions.as<std::int32_t>()[n] = static_cast<std::int32_t>(first_equal(z, vocabulary, max));
+    const double target_logit = static_cast<double>(z[target]);
+    const double mean =
+        smoothing > 0 ? static_cast<double>(row_sum(z, vocabulary)) / static_cast<double>(vocabulary) : 0;
+    const T sum = kernels::exp_sum<T>(row, max, row);
+    const double log_sum = static_cast<double>(max) + std::log(static_cast<double>(sum));
+    if (op.token_loss) op.token_loss.as<T>()[n] = static_cast<T>(log_sum - target_logit);
+    loss += (1 - smoothing) * (log_sum - target_logit);
+    if (smoothing > 0) loss += smoothing * (log_sum - mean);
+    if (op.gradients) gradient(z, target, T{1} / sum);
+  }
+
+  void gradient(T* z, std::int32_t target, T scale) const {
+    const T uniform = static_cast<T>(op.label_smoothing / static_cast<double>(vocabulary));
+#pragma omp simd
+    for (std::int64_t j = 0; j < vocabulary; ++j) z[j] = z[j] * scale - uniform;
+    z[target] -= static_cast<T>(1 - op.label_smoothing);
+    if (dbias) axpy(T{1}, z, dbias, vocabulary);
+  }
+};
+
+template <class T>
+double run(const ProjectedCrossEntropy& op, Exec& exec, const Tensor& x, const Tensor& weight,
+           const Tensor& bias, const ProjectedCrossEntropy::Saved& saved) {
+  const std::int64_t n = x.rows(), d = x.cols(), v = weight.rows();
+  const std::int64_t stride =
+      round_up(v, 64 / static_cast<std::int64_t>(sizeof(T)));  // every row aligned alike
+  const ArenaScope scope(exec.scratch);
+  T* logits = exec.scratch.tensor({std::min(n, block_tokens), stride}, x.dtype).template as<T>();
+  Pass<T> pass{op, v, bias ? bias.as<T>() : nullptr, saved.dbias ? saved.dbias.as<T>() : nullptr};
+  for (std::int64_t begin = 0; begin < n; begin += block_tokens) {
+    const std::int64_t count = std::min(block_tokens, n - begin);
+    const T* rows = x.as<T>() + begin * d;
+    kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, count, v, d, rows, d, weight.as<T>(), d,
+                  logits, stride, false);
+    for (std::int64_t i = 0; i < count; ++i) pass.token(begin + i, logits + i * stride);
+    if (!op.gradients) continue;
+    kernels::gemm(exec.scratch, Transpose::no, Transpose::no, count, d, v, logits, stride, weight.as<T>(), d,
+                  saved.dx.as<T>() + begin * d, d, false);
+    kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, v, d, count, logits, stride, rows, d,
+                  saved.dweight.as<T>(), d, true);
+  }
+  return pass.loss;
+}
+
+}  // namespace
+
+Shape ProjectedCrossEntropy::shape(const Tensor& x, const Tensor& weight, const Tensor& bias) const {
+  require(
+      x.shape.rank() == 2 && weight.shape.rank() == 2 && x.cols() == weight.cols() && weight.shape.size() > 0,
+      "cross_entropy: x ", x.shape, " and weight ", weight.shape, ", expected [N, d] and [V, d]");
+  const std::int64_t n = x.shape[0], v = weight.shape[0];
+  require(!bias || bias.shape == Shape{v}, "cross_entropy: bias ", bias.shape, ", expected [", v, "]");
+  require(targets.shape == Shape{n} && targets.dtype == DType::i32, "cross_entropy: targets ",
+          name(targets.dtype), targets.shape, ", expected i32[", n, "]");
+  require(!token_loss || (token_loss.shape == Shape{n} && token_loss.dtype == x.dtype),
+          "cross_entropy: token_loss ", name(token_loss.dtype), token_loss.shape, ", expected ",
+          name(x.dtype), "[", n, "]");
+  require(!predictions || (predictions.shape == Shape{n} && predictions.dtype == DType::i32),
+          "cross_entropy: predictions ", name(predictions.dtype), predictions.shape, ", expected i32[", n,
+          "]");
+  require(label_smoothing >= 0 && label_smoothing <= 1, "cross_entropy: label_smoothing ", label_smoothing,
+          ", expected 0 to 1");
+  return {1};
+}
+
+ProjectedCrossEntropy::Saved ProjectedCrossEntropy::forward(Exec& exec, const Tensor& x, const Tensor& weight,
+                                                            const Tensor& bias, const Tensor& y) const {
+  const std::int64_t n = x.rows(), v = weight.rows();
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int32_t target = targets.as<std::int32_t>()[i];
+    require(target >= 0 && target < v, "cross_entropy: target ", target, " of token ", i, ", expected 0 to ",
+            v - 1);
+  }
+  Saved saved;
+  if (gradients) {
+    saved.dx = exec.activations.tensor(x.shape, x.dtype);
+    saved.dweight = exec.activations.zeros(weight.shape, x.dtype);
+    if (bias) saved.dbias = exec.activations.zeros(bias.shape, x.dtype);
+  }
+  dispatch(x.dtype,
+           [&]<class T>() { *y.as<T>() = static_cast<T>(run<T>(*this, exec, x, weight, bias, saved)); });
+  return saved;
+}
+
+void ProjectedCrossEntropy::backward(Exec&, const Saved& saved, const Tensor& dy, const Tensor&,
+                                     const Tensor&, const Tensor&, Grad dx, Grad dweight, Grad dbias) const {
+  require(gradients, "cross_entropy: backward of an op that was made without gradients");
+  add_scaled(dy, saved.dx, dx);
+  add_scaled(dy, saved.dweight, dweight);
+  add_scaled(dy, saved.dbias, dbias);
+}
+
+}  // namespace polyhead::ops
