@@ -4,6 +4,11 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
+
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 // Vectors never cross a call that is not inlined, so their calling convention does not matter.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -57,41 +62,82 @@ template <class T>
 POLYHEAD_INLINE Vec<T> broadcast(T x) {
   return x - Vec<T>{};
 }
-/// The first n < lanes elements, `rest` in the other lanes.
+/// The first n < lanes elements, `rest` in the other lanes; reads and writes no others.
 template <class T>
 POLYHEAD_INLINE Vec<T> load_first(const T* p, std::int64_t n, T rest) {
   Vec<T> v = broadcast(rest);
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) == 4) return _mm512_mask_loadu_ps(v, static_cast<__mmask16>((1U << n) - 1U), p);
+  if constexpr (sizeof(T) == 8) return _mm512_mask_loadu_pd(v, static_cast<__mmask8>((1U << n) - 1U), p);
+#endif
   for (std::int64_t i = 0; i < n; ++i) v[i] = p[i];
   return v;
 }
 template <class T>
 POLYHEAD_INLINE void store_first(T* p, std::int64_t n, const Vec<T>& v) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) == 4) return _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1U << n) - 1U), v);
+  if constexpr (sizeof(T) == 8) return _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1U << n) - 1U), v);
+#endif
   for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
 }
 
+/// a and b cut into pieces of h lanes: the even pieces of both (low) or the odd pieces of both (high),
+/// alternating.
+template <class T, std::int64_t h, std::int64_t... i>
+POLYHEAD_INLINE Vec<T> low(const Vec<T>& a, const Vec<T>& b, std::integer_sequence<std::int64_t, i...>) {
+  return __builtin_shufflevector(a, b, (i / h % 2 == 0 ? i : lanes<T> + i - h)...);
+}
+template <class T, std::int64_t h, std::int64_t... i>
+POLYHEAD_INLINE Vec<T> high(const Vec<T>& a, const Vec<T>& b, std::integer_sequence<std::int64_t, i...>) {
+  return __builtin_shufflevector(a, b, (i / h % 2 == 0 ? i + h : lanes<T> + i)...);
+}
+
+/// Transposes the square matrix whose rows are v.
+template <class T, std::int64_t h = lanes<T> / 2>
+POLYHEAD_INLINE void transpose(Vec<T> (&v)[lanes<T>]) {
+  constexpr std::make_integer_sequence<std::int64_t, lanes<T>> all;
+#pragma GCC unroll 16
+  for (std::int64_t i = 0; i < lanes<T>; ++i) {
+    if (i / h % 2 != 0) continue;
+    const Vec<T> a = v[i], b = v[i + h];
+    v[i] = low<T, h>(a, b, all);
+    v[i + h] = high<T, h>(a, b, all);
+  }
+  if constexpr (h > 1) transpose<T, h / 2>(v);
+}
+
+/// Lane i of the result: the sum of the lanes of v[i]. Overwrites v.
+template <class T, std::int64_t h = lanes<T> / 2>
+POLYHEAD_INLINE Vec<T> sum_each(Vec<T> (&v)[lanes<T>]) {
+  constexpr std::make_integer_sequence<std::int64_t, lanes<T>> all;
+#pragma GCC unroll 16
+  for (std::int64_t i = 0; i < h; ++i)
+    v[i] = low<T, h>(v[i], v[i + h], all) + high<T, h>(v[i], v[i + h], all);
+  if constexpr (h > 1) return sum_each<T, h / 2>(v);
+  return v[0];
+}
+
 /// The lanes added up as a binary tree.
-template <class T>
+template <class T, std::int64_t h = lanes<T> / 2>
 POLYHEAD_INLINE T sum(const Vec<T>& v) {
-  T x[lanes<T>];
-  std::memcpy(x, &v, sizeof x);
-#pragma GCC unroll 4
-  for (std::int64_t half = lanes<T> / 2; half > 0; half /= 2)
-    for (std::int64_t i = 0; i < half; ++i) x[i] += x[i + half];
-  return x[0];
+  constexpr std::make_integer_sequence<std::int64_t, lanes<T>> all;
+  const Vec<T> folded = v + high<T, h>(v, v, all);
+  if constexpr (h > 1) return sum<T, h / 2>(folded);
+  return folded[0];
 }
-/// The largest lane; NaN lanes may be passed over.
-template <class T>
-POLYHEAD_INLINE T max(const Vec<T>& v) {
-  T x[lanes<T>];
-  std::memcpy(x, &v, sizeof x);
-#pragma GCC unroll 4
-  for (std::int64_t half = lanes<T> / 2; half > 0; half /= 2)
-    for (std::int64_t i = 0; i < half; ++i) x[i] = x[i] > x[i + half] ? x[i] : x[i + half];
-  return x[0];
-}
+/// The larger of every lane. NaN may be passed over.
 template <class T>
 POLYHEAD_INLINE Vec<T> max(const Vec<T>& a, const Vec<T>& b) {
   return a > b ? a : b;
+}
+/// The largest lane.
+template <class T, std::int64_t h = lanes<T> / 2>
+POLYHEAD_INLINE T max(const Vec<T>& v) {
+  constexpr std::make_integer_sequence<std::int64_t, lanes<T>> all;
+  const Vec<T> folded = max<T>(v, high<T, h>(v, v, all));
+  if constexpr (h > 1) return max<T, h / 2>(folded);
+  return folded[0];
 }
 
 /// exp of every lane: x = n·ln 2 + r with |r| <= ln 2 / 2 and ln 2 in two parts (Cody and Waite 1980), exp r
