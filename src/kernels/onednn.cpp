@@ -1,0 +1,92 @@
+#ifdef POLYHEAD_ONEDNN
+
+#include "onednn.h"
+
+#include <dnnl.hpp>
+
+#include <array>
+#include <initializer_list>
+#include <unordered_map>
+
+#include "polyhead/tensor/arena.h"
+
+namespace polyhead::kernels::onednn {
+namespace {
+
+struct Hash {
+  std::size_t operator()(const Problem& p) const {
+    std::uint64_t h = 0;
+    for (const std::int64_t x : {p.m, p.n, p.k, p.lda, p.ldb, p.ldc})
+      h = (h ^ static_cast<std::uint64_t>(x)) * 0x9E3779B97F4A7C15ULL;
+    return h ^ (h >> 32) ^ static_cast<std::uint64_t>(p.a_transposed + 2 * p.b_transposed + 4 * p.accumulate);
+  }
+};
+
+dnnl::engine& engine() {
+  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+dnnl::memory::desc matrix(std::int64_t rows, std::int64_t cols, std::int64_t ld, bool transposed) {
+  return {{rows, cols},
+          dnnl::memory::data_type::f32,
+          transposed ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1}};
+}
+
+dnnl::matmul::primitive_desc describe(const Problem& p) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attributes.set_fpmath_mode(dnnl::fpmath_mode::strict);
+  if (p.accumulate) {
+    dnnl::post_ops sum;
+    sum.append_sum(1.0f);
+    attributes.set_post_ops(sum);
+  }
+  const dnnl::matmul::desc operation(matrix(p.m, p.k, p.lda, p.a_transposed),
+                                     matrix(p.k, p.n, p.ldb, p.b_transposed), matrix(p.m, p.n, p.ldc, false));
+  return {operation, attributes, engine()};
+}
+
+/// A primitive and the memory objects through which it is given its operands.
+struct Matmul {
+  explicit Matmul(const Problem& p) : Matmul(describe(p)) {}
+  explicit Matmul(const dnnl::matmul::primitive_desc& description)
+      : primitive(description),
+        a(description.src_desc(), engine(), DNNL_MEMORY_NONE),
+        b(description.weights_desc(), engine(), DNNL_MEMORY_NONE),
+        c(description.dst_desc(), engine(), DNNL_MEMORY_NONE),
+        scratchpad(description.scratchpad_desc(), engine(), DNNL_MEMORY_NONE),
+        scratchpad_size(description.scratchpad_desc().get_size()) {}
+
+  dnnl::matmul primitive;
+  dnnl::memory a, b, c, scratchpad;
+  std::size_t scratchpad_size;
+};
+
+}  // namespace
+
+void multiply(Arena& scratch, const Problem& problem, const float* a, const float* b, float* c) {
+  thread_local dnnl::stream stream(engine());
+  // One table a thread: a memory object holds the operands of one call. oneDNN shares the code behind the
+  // primitives.
+  thread_local std::unordered_map<Problem, Matmul, Hash> matmuls;
+  Matmul& matmul = matmuls.try_emplace(problem, problem).first->second;
+
+  const ArenaScope scope(scratch);
+  matmul.a.set_data_handle(const_cast<float*>(a), stream);  // oneDNN has no memory that is only read
+  matmul.b.set_data_handle(const_cast<float*>(b), stream);
+  matmul.c.set_data_handle(c, stream);
+  matmul.scratchpad.set_data_handle(scratch.allocate<std::byte>(matmul.scratchpad_size), stream);
+  // Through C: the C++ call builds a map of its arguments on the heap every time.
+  const std::array<dnnl_exec_arg_t, 4> arguments{{{DNNL_ARG_SRC, matmul.a.get()},
+                                                  {DNNL_ARG_WEIGHTS, matmul.b.get()},
+                                                  {DNNL_ARG_DST, matmul.c.get()},
+                                                  {DNNL_ARG_SCRATCHPAD, matmul.scratchpad.get()}}};
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(matmul.primitive.get(), stream.get(),
+                                                 static_cast<int>(arguments.size()), arguments.data()),
+                          "oneDNN could not run a matrix product");
+}
+
+}  // namespace polyhead::kernels::onednn
+
+#endif

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+namespace polyhead {
+class Arena;
+}
+
+/// The only door to oneDNN; defined when POLYHEAD_ONEDNN is.
+namespace polyhead::kernels::onednn {
+
+/// What a primitive is made for.
+struct Problem {
+  std::int64_t m, n, k, lda, ldb, ldc;
+  bool a_transposed, b_transposed, accumulate;
+  friend bool operator==(const Problem&, const Problem&) = default;
+};
+
+/// C = op(A)·op(B) or C += op(A)·op(B), in strict f32, on as many threads as OpenMP offers.
+void multiply(Arena& scratch, const Problem& problem, const float* a, const float* b, float* c);
+
+}  // namespace polyhead::kernels::onednn
