@@ -84,7 +84,7 @@ template <NamedEnum E>
 struct Codec<E> {
   static std::string type() {
     std::string names;
-    for (const auto& [value, name] : enum_names(E{})) names += (names.empty() ? "" : ", ") + name;
+    for (const auto& [value, name] : enum_names(E{})) (names += names.empty() ? "" : ", ") += name;
     return "one of " + names;
   }
   static E read(const Node& node) {
@@ -127,7 +127,7 @@ struct Codec<std::vector<T>> {
   }
   static std::string text(const std::vector<T>& values) {
     std::string result = "[";
-    for (std::size_t i = 0; i < values.size(); ++i) result += (i ? ", " : "") + Codec<T>::text(values[i]);
+    for (std::size_t i = 0; i < values.size(); ++i) (result += i ? ", " : "") += Codec<T>::text(values[i]);
     return result + "]";
   }
 };

@@ -23,11 +23,11 @@ struct Node {
     refused  ///< uses YAML that is not supported, which has already been reported
   };
   Kind kind = Kind::null;
-  Place place;
-  std::string text;     ///< of a scalar
-  bool quoted = false;  ///< a scalar in quotes is text, whatever it looks like
-  std::vector<Node> items;
-  std::vector<std::pair<std::string, Node>> members;
+  Place place = {};
+  std::string text = {};  ///< of a scalar
+  bool quoted = false;    ///< a scalar in quotes is text, whatever it looks like
+  std::vector<Node> items = {};
+  std::vector<std::pair<std::string, Node>> members = {};
 
   const Node* find(std::string_view key) const;
 };
