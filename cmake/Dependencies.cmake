@@ -1,11 +1,12 @@
 # Everything comes from the system's packages (tools/install-dependencies.sh); ARCHITECTURE.md says what each is for.
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
-find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc i18n)
 find_package(yaml-cpp REQUIRED)
 find_package(Eigen3 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
