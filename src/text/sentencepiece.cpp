@@ -2,12 +2,10 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
+#include <sstream>
 #include <unordered_map>
 
 #include "kinds.h"
@@ -85,7 +83,7 @@ std::optional<int> number_after(std::string_view message, std::string_view words
 }
 
 [[noreturn]] void explain(std::string_view message, int vocab_size) {
-  if (const auto most = number_after(message, "<= ")) {
+  if (const auto most = number_after(message, "to a value <= ")) {
     throw DataError(concat("tokenizer.vocab_size: ", vocab_size,
                            " is more pieces than the training text gives; at most ", *most));
   }
@@ -109,7 +107,7 @@ std::unique_ptr<Tokenizer> learn_sentencepiece(const TokenizerConfig& config,
       // Lines come from the Normalizer.
       {"normalization_rule_name", "identity"},
       // The library leaves out longer lines.
-      {"max_sentence_length", "2147483647"},
+      {"max_sentence_length", "1000000000"},
       // Fixed, because sums over the text depend on it in their last bits.
       {"num_threads", "4"},
       // Fatal messages only; errors come back as a status.
@@ -129,7 +127,9 @@ std::unique_ptr<Tokenizer> parse_sentencepiece(std::string_view bytes) {
 
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream content;
+  content << file.rdbuf();
+  const std::string bytes = content.str();
   require<FileError>(!bytes.empty(), "tokenizer model \"", path, "\": cannot be read or is empty");
   return std::make_unique<SentencePieceTokenizer>(parse(bytes, path), bytes);
 }
