@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "polyhead/decode/translate.h"
+
+namespace polyhead::decode {
+
+/// A source and a translation of it, both with eos at the end.
+struct TokenPair {
+  TokenIds source, target;
+};
+
+struct Score {
+  double log_probability = 0;  ///< Σ of `tokens`
+  std::vector<double> tokens;  ///< log p of each target id given the ids before it
+};
+
+/// log p(target | source) of each pair (natural logarithm), all positions at once from the given target.
+/// Neither the order of the pairs nor `threads` changes a bit of the result. Throws DataError when a side is
+/// empty or longer than the model's max_length, NumbersError when a probability is not finite.
+std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair> pairs, int threads,
+                         const Progress& progress = {});
+
+}  // namespace polyhead::decode

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "polyhead/core/exec.h"
+#include "polyhead/core/parallel.h"
+#include "polyhead/decode/translate.h"
+#include "polyhead/nn/transformer.h"
+#include "polyhead/tensor/arena.h"
+
+namespace polyhead::decode {
+
+/// `sentences` end to end. Lives in `arena`.
+nn::TokenBatch pack(Arena& arena, std::span<const TokenIds> sentences);
+
+/// Sentences decoded together, by their numbers in the input.
+using Batch = std::span<const std::int64_t>;
+
+/// The sentences of `order` cut into runs of at most `limit` of cost(sentence), or of one sentence; into
+/// about four for each thread where there are enough, so that threads end together.
+std::vector<Batch> cut(std::span<const std::int64_t> order, std::int64_t limit, int threads,
+                       const std::function<std::int64_t(std::int64_t)>& cost);
+
+/// Calls body(exec, batch) for every batch; each thread has arenas of its own, which are empty at every call.
+template <class Body>
+void for_each_batch(std::span<const Batch> batches, int threads, const Progress& progress, const Body& body) {
+  struct Workspace {
+    Arena activations, scratch;
+  };
+  const auto count = static_cast<std::int64_t>(batches.size());
+  const int workers = static_cast<int>(std::clamp<std::int64_t>(count, 1, std::max(threads, 1)));
+  std::vector<std::unique_ptr<Workspace>> workspaces(static_cast<std::size_t>(workers));
+  std::mutex reporting;
+  parallel_for(workers, count, [&](std::int64_t i, int worker) {
+    auto& workspace = workspaces[static_cast<std::size_t>(worker)];
+    if (!workspace) workspace = std::make_unique<Workspace>();
+    const ArenaScope activations(workspace->activations), scratch(workspace->scratch);
+    Exec exec{workspace->activations, workspace->scratch, {}, false};
+    const Batch batch = batches[static_cast<std::size_t>(i)];
+    body(exec, batch);
+    if (!progress) return;
+    const std::lock_guard lock(reporting);
+    progress(static_cast<std::int64_t>(batch.size()));
+  });
+}
+
+}  // namespace polyhead::decode

@@ -1,0 +1,85 @@
+#include "polyhead/decode/score.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "batch.h"
+
+namespace polyhead::decode {
+namespace {
+
+constexpr std::int64_t batch_tokens = 4096;
+
+void check(std::span<const TokenPair> pairs, int max_length) {
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    for (const auto& [side, ids] : {std::pair{"source", pairs[i].source}, {"target", pairs[i].target}})
+      require<DataError>(!ids.empty() && ids.size() <= static_cast<std::size_t>(max_length), side,
+                         " sentence ", i + 1, " has ", ids.size(), " tokens, expected 1 to ", max_length,
+                         " (model.max_length)");
+}
+
+/// The decoder's input for each target: bos, then the target without its last id.
+nn::TokenBatch shift(Arena& arena, const nn::TokenBatch& targets) {
+  const Tensor ids = arena.tensor(targets.ids.shape, DType::i32);
+  for (const Segment& s : targets.segments.spans) {
+    const auto* from = targets.ids.as<std::int32_t>() + s.begin;
+    auto* to = ids.as<std::int32_t>() + s.begin;
+    *to = bos_id;
+    std::copy_n(from, s.length - 1, to + 1);
+  }
+  return {ids, targets.segments};
+}
+
+/// −log p of every target token of a batch, end to end.
+std::vector<double> token_losses(const nn::Transformer& model, Exec& exec, const nn::TokenBatch& sources,
+                                 const nn::TokenBatch& targets) {
+  const Tensor losses = exec.activations.tensor(targets.ids.shape, model.parameters().dtype());
+  Tape tape(exec, false);
+  model.loss({tape, model.parameters()}, sources, shift(exec.activations, targets), targets.ids,
+             {.token_loss = losses});
+  std::vector<double> result;
+  dispatch(losses.dtype, [&]<class T>() {
+    const auto values = losses.span<T>();
+    result.assign(values.begin(), values.end());
+  });
+  return result;
+}
+
+}  // namespace
+
+std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair> pairs, int threads,
+                         const Progress& progress) {
+  check(pairs, model.config().max_length);
+  const auto size = [&](std::int64_t i) {
+    const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
+    return static_cast<std::int64_t>(pair.source.size() + pair.target.size());
+  };
+  std::vector<std::int64_t> order(pairs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int64_t a, std::int64_t b) { return size(a) > size(b); });
+  std::vector<Score> scores(pairs.size());
+  for_each_batch(cut(order, batch_tokens, threads, size), threads, progress, [&](Exec& exec, Batch batch) {
+    std::vector<TokenIds> sources, targets;
+    for (const std::int64_t i : batch) {
+      sources.push_back(pairs[static_cast<std::size_t>(i)].source);
+      targets.push_back(pairs[static_cast<std::size_t>(i)].target);
+    }
+    const std::vector<double> losses =
+        token_losses(model, exec, pack(exec.activations, sources), pack(exec.activations, targets));
+    auto loss = losses.begin();
+    for (std::size_t s = 0; s < batch.size(); ++s) {
+      Score& result = scores[static_cast<std::size_t>(batch[s])];
+      for (std::size_t t = 0; t < targets[s].size(); ++t, ++loss) {
+        result.tokens.push_back(-*loss);
+        result.log_probability -= *loss;
+      }
+      require<NumbersError>(std::isfinite(result.log_probability), "pair ", batch[s] + 1,
+                            ": its log-probability is not finite (", result.log_probability, ")");
+    }
+  });
+  return scores;
+}
+
+}  // namespace polyhead::decode
