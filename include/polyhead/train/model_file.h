@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "polyhead/nn/transformer.h"
+#include "polyhead/text/pipeline.h"
+#include "polyhead/train/checkpoint.h"
+#include "polyhead/train/config.h"
+
+namespace polyhead::train {
+
+/// A trained model with all that using it takes.
+struct LoadedModel {
+  std::string path;  ///< of the checkpoint
+  Config config;
+  text::TextPipeline pipeline;
+  std::unique_ptr<nn::Transformer> model;
+  std::int64_t step = 0;
+};
+
+/// The configuration inside a checkpoint; `path` names it in messages.
+Config config_of(const Checkpoint& checkpoint, const std::string& path);
+
+/// The checkpoint that a run folder or a checkpoint's path stands for: of a run its best by `training.best_metric`, else
+/// its last. Throws FileError when there is none.
+std::string resolve_checkpoint(const std::string& run_or_checkpoint);
+
+/// Reads a model for use. Its weights are the moving average where training kept one.
+/// Throws FileError when the file cannot be used; its content must fit its own configuration.
+LoadedModel load_model(const std::string& run_or_checkpoint);
+
+/// The arrays of a slab of the store's layout, by parameter path; views into `slab`, which is f32.
+std::vector<NamedArray> arrays_of(const nn::ParameterStore& store, const Tensor& slab);
+/// Fills a slab (f32) of the store's layout. Throws FileError naming `path` when an array is missing, has another shape,
+/// or is unknown.
+void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arrays, const Tensor& slab, const std::string& path);
+
+}  // namespace polyhead::train

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "polyhead/train/config.h"
+#include "polyhead/train/validation.h"
+
+namespace polyhead::train {
+
+/// One update, as the log has it. Losses are in nats per target token.
+struct StepReport {
+  std::int64_t step = 0, epoch = 0;      ///< from 1
+  double loss = 0;                       ///< label-smoothed
+  double negative_log_likelihood = 0;    ///< unsmoothed
+  double learning_rate = 0, grad_norm = 0;
+  double target_tokens = 0, target_tokens_per_second = 0;
+  double seconds = 0;                    ///< of training so far, over all resumptions
+};
+
+/// What a run tells whoever watches it.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void message(const std::string& /*text*/) {}
+  virtual void step(const StepReport& /*report*/) {}
+  virtual void validated(std::int64_t /*step*/, const Figures& /*figures*/, bool /*best*/) {}
+  virtual void saved(const std::string& /*path*/) {}
+};
+
+enum class StopReason { max_steps, max_epochs, max_minutes, patience, signal };
+const char* name(StopReason reason);
+
+struct TrainOptions {
+  std::string folder;                           ///< of the run
+  int threads = 1;
+  bool resume = false;
+  std::function<bool()> stop_requested = [] { return false; };  ///< asked after every update; true: save and stop
+};
+
+struct TrainResult {
+  std::int64_t step = 0;
+  StopReason reason = StopReason::max_steps;
+};
+
+/// Trains as `config` says into a run folder, from the start or, with `resume`, from its newest checkpoint that can be
+/// read: bit for bit as if it had never stopped. Throws Error when the folder holds a run and resume is not set, when
+/// resume finds a setting changed that is neither limit nor interval, or when the training data changed; NumbersError
+/// when a loss or gradient is not finite, which leaves the last checkpoint as it is.
+TrainResult train(const Config& config, const TrainOptions& options, Observer& observer);
+
+}  // namespace polyhead::train

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "polyhead/data/batches.h"
+#include "polyhead/nn/transformer.h"
+#include "polyhead/train/slab_reduce.h"
+
+namespace polyhead::train {
+
+/// Arenas and buffers of one worker thread.
+class Worker {
+ public:
+  /// Packs `pairs` and computes their loss; with `gradients` (a slab) its gradient is added there. Rewinds what it took.
+  /// `first` is the number of pairs[0] within the update, `key` the update's randomness.
+  ShardTotals run(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
+                  std::int32_t first, double label_smoothing, RngKey key, const Tensor& gradients);
+  /// The most bytes ever taken.
+  std::size_t peak_bytes() const { return activations_.peak() + scratch_.peak(); }
+
+ private:
+  Arena activations_, scratch_;
+};
+
+/// The gradient of an update: its pairs are cut into shards, each runs forward and backward alone on one thread, and the
+/// shards' gradients are added in a fixed tree. The bits depend on the number of shards, never on the threads. Nothing
+/// is allocated after the first step.
+class GradientStep {
+ public:
+  /// Runs on as many threads as there are workers.
+  GradientStep(const nn::Transformer& model, int shards, std::span<Worker> workers);
+  /// Gradients and totals of `pairs`, summed over target tokens. Valid until the next call.
+  const TreeReduction& run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs, double label_smoothing,
+                           RngKey key);
+
+ private:
+  const nn::Transformer& model_;
+  std::span<Worker> workers_;
+  std::vector<std::span<const std::int32_t>> shards_;
+  TreeReduction reduction_;
+};
+
+/// Loss and accuracy over a whole corpus, without gradients: unsmoothed, in nats per target token.
+ShardTotals evaluate_loss(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::int64_t batch_tokens,
+                          std::span<Worker> workers);
+
+}  // namespace polyhead::train

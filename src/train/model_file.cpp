@@ -1,0 +1,67 @@
+#include "polyhead/train/model_file.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "polyhead/config/yaml.h"
+#include "polyhead/train/run_folder.h"
+
+namespace polyhead::train {
+
+Config config_of(const Checkpoint& checkpoint, const std::string& path) {
+  try {
+    return config::parse<Config>(checkpoint.config, path + ": /config");
+  } catch (const Error& error) {
+    throw FileError(error.what());
+  }
+}
+
+std::string resolve_checkpoint(const std::string& run_or_checkpoint) {
+  if (!std::filesystem::is_directory(run_or_checkpoint)) return run_or_checkpoint;
+  const RunFolder folder(run_or_checkpoint);
+  const std::vector<CheckpointFile> files = list_checkpoints(folder.checkpoints());
+  require<FileError>(!files.empty(), run_or_checkpoint, ": no checkpoint in ", folder.checkpoints(), ", expected step-*.h5");
+  const std::optional<std::int64_t> best = folder.best_step();
+  const auto chosen = std::find_if(files.begin(), files.end(), [&](const CheckpointFile& f) { return best == f.step; });
+  return chosen == files.end() ? files.back().path : chosen->path;
+}
+
+std::vector<NamedArray> arrays_of(const nn::ParameterStore& store, const Tensor& slab) {
+  std::vector<NamedArray> arrays;
+  for (const nn::Parameter& p : store.parameters())
+    arrays.push_back({p.path, p.shape, nn::ParameterStore::view(p, slab).span<const float>()});
+  return arrays;
+}
+
+void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arrays, const Tensor& slab,
+               const std::string& path) {
+  for (const nn::Parameter& p : store.parameters()) {
+    const NamedArray* array = find(arrays, p.path);
+    require<FileError>(array != nullptr, path, ": no parameter ", p.path, ", expected one of shape ", p.shape);
+    require<FileError>(array->shape == p.shape, path, ": parameter ", p.path, " of shape ", array->shape, ", expected ",
+                       p.shape);
+    std::copy(array->values.begin(), array->values.end(), nn::ParameterStore::view(p, slab).as<float>());
+  }
+  for (const NamedArray& array : arrays)
+    require<FileError>(std::any_of(store.parameters().begin(), store.parameters().end(),
+                                   [&](const nn::Parameter& p) { return p.path == array.path; }),
+                       path, ": parameter ", array.path, " is unknown to the configured model");
+}
+
+LoadedModel load_model(const std::string& run_or_checkpoint) {
+  const std::string path = resolve_checkpoint(run_or_checkpoint);
+  const Checkpoint checkpoint = read_checkpoint(path);
+  LoadedModel loaded{.path = path,
+                     .config = config_of(checkpoint, path),
+                     .pipeline = text::TextPipeline::deserialize(checkpoint.vocabulary),
+                     .model = nullptr,
+                     .step = checkpoint.step};
+  loaded.model = std::make_unique<nn::Transformer>(loaded.config.model, loaded.pipeline.source().size(),
+                                                   loaded.pipeline.target().size());
+  nn::ParameterStore& store = loaded.model->parameters();
+  store.allocate(DType::f32);
+  fill_slab(store, checkpoint.ema.empty() ? checkpoint.parameters : checkpoint.ema, store.slab(), path);
+  return loaded;
+}
+
+}  // namespace polyhead::train

@@ -1,0 +1,39 @@
+#include "run_log.h"
+
+#include <nlohmann/json.hpp>
+
+#include "polyhead/config/codec.h"
+
+namespace polyhead::train {
+
+using Json = nlohmann::ordered_json;
+
+RunLog::RunLog(const std::string& path) : path_(path), out_(path, std::ios::app) {
+  require<FileError>(out_.is_open(), path, ": cannot open the log for writing");
+}
+
+void RunLog::write(const std::string& line) {
+  out_ << line << std::endl;
+  require<FileError>(out_.good(), path_, ": cannot write the log");
+}
+
+void RunLog::step(const StepReport& r) {
+  write(Json{{"step", r.step},
+             {"epoch", r.epoch},
+             {"loss", r.loss},
+             {"negative_log_likelihood", r.negative_log_likelihood},
+             {"learning_rate", r.learning_rate},
+             {"grad_norm", r.grad_norm},
+             {"target_tokens", r.target_tokens},
+             {"target_tokens_per_second", r.target_tokens_per_second},
+             {"seconds", r.seconds}}
+            .dump());
+}
+
+void RunLog::validation(std::int64_t step, const Figures& figures) {
+  Json values = Json::object();
+  for (const auto& [metric, value] : figures) values[config::Codec<Metric>::text(metric)] = value;
+  write(Json{{"step", step}, {"validation", values}}.dump());
+}
+
+}  // namespace polyhead::train

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <fstream>
+#include <string>
+
+#include "polyhead/train/trainer.h"
+
+namespace polyhead::train {
+
+/// train.jsonl: one JSON object a line, one line an update and one a validation.
+class RunLog {
+ public:
+  /// Appends to `path`.
+  explicit RunLog(const std::string& path);
+  void step(const StepReport& report);
+  void validation(std::int64_t step, const Figures& figures);
+
+ private:
+  void write(const std::string& line);
+  std::string path_;
+  std::ofstream out_;
+};
+
+}  // namespace polyhead::train

@@ -1,0 +1,70 @@
+#include "trainer_state.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "digest.h"
+
+namespace polyhead::train {
+
+using nlohmann::json;
+
+bool TrainerState::record(double score, bool lower_is_better, int keep) {
+  const auto better = [&](const Scored& a, const Scored& b) {
+    return lower_is_better ? a.score < b.score : a.score > b.score;
+  };
+  const Scored scored{step, score};
+  const bool is_new_best = best.empty() || better(scored, best.front());
+  validations_without_best = is_new_best ? 0 : validations_without_best + 1;
+  // Behind its equals: the earlier of two equal scores is the better.
+  best.insert(std::upper_bound(best.begin(), best.end(), scored, better), scored);
+  if (best.size() > static_cast<std::size_t>(keep)) best.resize(static_cast<std::size_t>(keep));
+  return is_new_best;
+}
+
+bool TrainerState::is_best(std::int64_t of) const {
+  return std::any_of(best.begin(), best.end(), [&](const Scored& s) { return s.step == of; });
+}
+
+std::string TrainerState::dump() const {
+  json scores = json::array();
+  for (const Scored& s : best) scores.push_back({{"step", s.step}, {"score", s.score}});
+  return json{{"step", step},
+              {"epoch", epoch},
+              {"batch", batch},
+              {"seconds", seconds},
+              {"best", scores},
+              {"validations_without_best", validations_without_best},
+              {"schedule", {{"factor", schedule.factor}, {"best", schedule.best}, {"observed", schedule.observed}, {"waited", schedule.waited}}},
+              {"corpus", corpus}}
+      .dump();
+}
+
+TrainerState TrainerState::parse(const std::string& text, const std::string& path) {
+  try {
+    const json j = json::parse(text);
+    TrainerState state{.step = j.at("step"),
+                       .epoch = j.at("epoch"),
+                       .batch = j.at("batch"),
+                       .seconds = j.at("seconds"),
+                       .best = {},
+                       .validations_without_best = j.at("validations_without_best"),
+                       .schedule = {},
+                       .corpus = j.at("corpus")};
+    for (const json& s : j.at("best")) state.best.push_back({s.at("step"), s.at("score")});
+    const json& s = j.at("schedule");
+    state.schedule = {s.at("factor"), s.at("best"), s.at("observed"), s.at("waited")};
+    return state;
+  } catch (const json::exception& error) {
+    throw FileError(concat(path, ": /trainer/state cannot be read: ", error.what()));
+  }
+}
+
+std::string digest(const data::ParallelCorpus& corpus) {
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < corpus.size(); ++i)
+    for (const auto sentence : {corpus.source(i), corpus.target(i)}) ids.insert(ids.end(), sentence.begin(), sentence.end());
+  return sha256(std::as_bytes(std::span(ids)));
+}
+
+}  // namespace polyhead::train

@@ -1,0 +1,95 @@
+#include "polyhead/train/update.h"
+
+#include "polyhead/core/parallel.h"
+
+namespace polyhead::train {
+namespace {
+
+Segments segments_of(std::span<const Segment> spans, std::int32_t first) { return {spans, first}; }
+
+Tensor ids_of(std::span<const std::int32_t> ids) {
+  // Tensors are views without const; ops only read their ids.
+  return {const_cast<std::int32_t*>(ids.data()), {static_cast<std::int64_t>(ids.size())}, DType::i32};
+}
+
+template <class T>
+std::span<T> room(Arena& arena, std::int64_t count) {
+  const auto n = static_cast<std::size_t>(count);
+  return {arena.allocate<T>(n), n};
+}
+
+ShardTotals totals_of(double loss, const Tensor& token_loss, const Tensor& predictions, std::span<const std::int32_t> outputs) {
+  ShardTotals totals{.loss = loss, .tokens = static_cast<double>(outputs.size())};
+  dispatch(token_loss.dtype, [&]<class T>() {
+    for (const T x : token_loss.span<T>()) totals.negative_log_likelihood += static_cast<double>(x);
+  });
+  const std::int32_t* predicted = predictions.as<std::int32_t>();
+  for (std::size_t i = 0; i < outputs.size(); ++i) totals.correct += predicted[i] == outputs[i] ? 1 : 0;
+  return totals;
+}
+
+}  // namespace
+
+ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
+                        std::int32_t first, double label_smoothing, RngKey key, const Tensor& gradients) {
+  if (pairs.empty()) return {};
+  const ArenaScope scope(activations_);
+  const data::TokenCount tokens = data::count_tokens(corpus, pairs);
+  const auto sentences = static_cast<std::int64_t>(pairs.size());
+  const data::PackBuffers buffers{
+      room<std::int32_t>(activations_, tokens.source), room<std::int32_t>(activations_, tokens.target),
+      room<std::int32_t>(activations_, tokens.target), room<Segment>(activations_, sentences),
+      room<Segment>(activations_, sentences)};
+  const data::PackedBatch batch = data::pack(corpus, pairs, buffers);
+
+  const bool training = static_cast<bool>(gradients);
+  Exec exec{activations_, scratch_, key, training};
+  Tape tape(exec, training);
+  const nn::Context context{tape, model.parameters(), gradients};
+  const DType dtype = model.parameters().dtype();
+  const Tensor token_loss = activations_.tensor({tokens.target}, dtype);
+  const Tensor predictions = activations_.tensor({tokens.target}, DType::i32);
+  const Var loss = model.loss(context, {ids_of(batch.source), segments_of(batch.source_segments, first)},
+                              {ids_of(batch.target_input), segments_of(batch.target_segments, first)},
+                              ids_of(batch.target_output),
+                              {.label_smoothing = label_smoothing, .token_loss = token_loss, .predictions = predictions});
+  if (training) tape.backward(loss);
+  const double value = dispatch(dtype, [&]<class T>() { return static_cast<double>(*loss.value().template as<T>()); });
+  return totals_of(value, token_loss, predictions, batch.target_output);
+}
+
+GradientStep::GradientStep(const nn::Transformer& model, int shards, std::span<Worker> workers)
+    : model_(model),
+      workers_(workers),
+      shards_(static_cast<std::size_t>(shards)),
+      reduction_(shards, model.parameters().slab_size(), model.parameters().dtype()) {}
+
+const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
+                                       double label_smoothing, RngKey key) {
+  data::cut_shards(corpus, pairs, shards_);
+  const auto n = static_cast<std::int64_t>(shards_.size());
+  reduction_.begin(n);
+  parallel_for(static_cast<int>(workers_.size()), n, [&](std::int64_t i, int worker) {
+    const auto shard = shards_[static_cast<std::size_t>(i)];
+    const auto first = static_cast<std::int32_t>(shard.data() - pairs.data());
+    const Tensor gradients = reduction_.acquire(i);
+    reduction_.complete(
+        i, workers_[static_cast<std::size_t>(worker)].run(model_, corpus, shard, first, label_smoothing, key, gradients));
+  });
+  return reduction_;
+}
+
+ShardTotals evaluate_loss(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::int64_t batch_tokens,
+                          std::span<Worker> workers) {
+  const data::BatchPlan plan = data::BatchPlan::validation(corpus, batch_tokens);
+  std::vector<ShardTotals> totals(static_cast<std::size_t>(plan.size()));
+  parallel_for(static_cast<int>(workers.size()), plan.size(), [&](std::int64_t i, int worker) {
+    totals[static_cast<std::size_t>(i)] =
+        workers[static_cast<std::size_t>(worker)].run(model, corpus, plan[i], 0, 0, RngKey{}, Tensor{});
+  });
+  ShardTotals sum;
+  for (const ShardTotals& t : totals) sum += t;
+  return sum;
+}
+
+}  // namespace polyhead::train

@@ -1,0 +1,88 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <thread>
+
+#include "commands.h"
+#include "polyhead/core/error.h"
+#include "polyhead/core/version.h"
+
+namespace polyhead::tools {
+namespace {
+
+volatile std::sig_atomic_t received = 0;
+
+void on_signal(int number) {
+  received = number;
+  std::signal(number, SIG_DFL);
+}
+
+}  // namespace
+
+void watch_signals() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
+int signal_received() { return received; }
+
+void add_threads(CLI::App& command, int& threads) {
+  threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  command.add_option("--threads", threads, "threads; results do not depend on it")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+}
+
+void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
+  command.add_option("--set", overrides, "a setting in place of the configuration's, key.path=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+namespace {
+
+/// Exit status 2 is for wrong usage, whatever CLI11 counts its errors as.
+int parse_failed(const CLI::App& program, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
+  std::cerr << "polyhead: " << error.what() << "; see polyhead --help\n";
+  return static_cast<int>(Status::usage);
+}
+
+int run(int argc, char** argv) {
+  CLI::App program("polyhead: small Transformers on CPUs, and what their attention heads do", "polyhead");
+  program.set_version_flag("--version", std::string("polyhead ") + version);
+  program.require_subcommand(1);
+  program.set_help_all_flag("--help-all", "help of all commands");
+  const Command commands[] = {add_train(program),   add_translate(program), add_evaluate(program), add_score(program),
+                              add_average(program), add_metrics(program),   add_inspect(program),  add_config(program)};
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return parse_failed(program, error);
+  }
+  for (const Command& command : commands)
+    if (command.app->parsed()) return command.run();
+  return static_cast<int>(Status::usage);
+}
+
+}  // namespace
+}  // namespace polyhead::tools
+
+int main(int argc, char** argv) {
+  try {
+    return polyhead::tools::run(argc, argv);
+  } catch (const polyhead::Error& error) {
+    std::cerr << "polyhead: " << error.what() << '\n';
+    return static_cast<int>(error.status());
+  } catch (const std::bad_alloc&) {
+    std::cerr << "polyhead: out of memory\n";
+    return 1;
+  } catch (const std::exception& error) {
+    std::cerr << "polyhead: " << error.what() << '\n';
+    return 1;
+  }
+}
