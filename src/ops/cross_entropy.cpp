@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 
 #include "polyhead/kernels/gemm.h"
@@ -36,11 +37,29 @@ std::int64_t first_equal(const T* z, std::int64_t n, T value) {
 }
 
 template <class T>
-T row_sum(const T* z, std::int64_t n) {
-  T sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < n; ++j) sum += z[j];
-  return sum;
+struct RowStatistics {
+  T max, sum;
+};
+
+/// z <- z + bias, and its statistics, in one pass; bias may be null.
+template <class T>
+RowStatistics<T> add_bias(T* z, const T* bias, std::int64_t n) {
+  T max = -std::numeric_limits<T>::infinity(), sum = 0;
+  if (bias) {
+#pragma omp simd reduction(max : max) reduction(+ : sum)
+    for (std::int64_t j = 0; j < n; ++j) {
+      z[j] += bias[j];
+      max = z[j] > max ? z[j] : max;
+      sum += z[j];
+    }
+  } else {
+#pragma omp simd reduction(max : max) reduction(+ : sum)
+    for (std::int64_t j = 0; j < n; ++j) {
+      max = z[j] > max ? z[j] : max;
+      sum += z[j];
+    }
+  }
+  return {max, sum};
 }
 
 template <class T>
@@ -67,28 +86,35 @@ struct Pass {
   void token(std::int64_t n, T* z) {
     const std::int32_t target = op.targets.as<std::int32_t>()[n];
     const double smoothing = op.label_smoothing;
-    const std::span<T> row(z, static_cast<std::size_t>(vocabulary));
-    if (bias) axpy(T{1}, bias, z, vocabulary);
-    const T max = kernels::max<T>(row);
+    const auto [max, row_sum] = add_bias(z, bias, vocabulary);
     if (op.predictions)
       op.predictions.as<std::int32_t>()[n] = static_cast<std::int32_t>(first_equal(z, vocabulary, max));
     const double target_logit = static_cast<double>(z[target]);
-    const double mean =
-        smoothing > 0 ? static_cast<double>(row_sum(z, vocabulary)) / static_cast<double>(vocabulary) : 0;
+    const std::span<T> row(z, static_cast<std::size_t>(vocabulary));
     const T sum = kernels::exp_sum<T>(row, max, row);
     const double log_sum = static_cast<double>(max) + std::log(static_cast<double>(sum));
     if (op.token_loss) op.token_loss.as<T>()[n] = static_cast<T>(log_sum - target_logit);
     loss += (1 - smoothing) * (log_sum - target_logit);
-    if (smoothing > 0) loss += smoothing * (log_sum - mean);
+    if (smoothing > 0)
+      loss += smoothing * (log_sum - static_cast<double>(row_sum) / static_cast<double>(vocabulary));
     if (op.gradients) gradient(z, target, T{1} / sum);
   }
 
   void gradient(T* z, std::int32_t target, T scale) const {
     const T uniform = static_cast<T>(op.label_smoothing / static_cast<double>(vocabulary));
+    const T certain = static_cast<T>(1 - op.label_smoothing);
+    if (dbias) {
 #pragma omp simd
-    for (std::int64_t j = 0; j < vocabulary; ++j) z[j] = z[j] * scale - uniform;
-    z[target] -= static_cast<T>(1 - op.label_smoothing);
-    if (dbias) axpy(T{1}, z, dbias, vocabulary);
+      for (std::int64_t j = 0; j < vocabulary; ++j) {
+        z[j] = z[j] * scale - uniform;
+        dbias[j] += z[j];
+      }
+      dbias[target] -= certain;
+    } else {
+#pragma omp simd
+      for (std::int64_t j = 0; j < vocabulary; ++j) z[j] = z[j] * scale - uniform;
+    }
+    z[target] -= certain;
   }
 };
 
