@@ -109,11 +109,11 @@ T finish_scores(const Head<T>& head, std::int64_t i, std::int64_t begin, std::in
     simd::store(row + j, score);
   }
   if (j < count) {
-    simd::Vec<T> score = simd::load_first(row + j, count - j, T{0}) * head.factor;
+    simd::Vec<T> score = simd::load(row + j) * head.factor;
     if (mask) score += simd::load_first(mask + j, count - j, T{0});
-    simd::store(row + j, simd::broadcast(-infinity));
-    simd::store_first(row + j, count - j, score);
-    largest = simd::max<T>(simd::load(row + j), largest);
+    score = simd::select_first<T>(count - j, score, simd::broadcast(-infinity));
+    largest = simd::max<T>(score, largest);
+    simd::store(row + j, score);
     j += step;
   }
   for (; j < end - begin; j += step) simd::store(row + j, simd::broadcast(-infinity));
@@ -124,6 +124,19 @@ T finish_scores(const Head<T>& head, std::int64_t i, std::int64_t begin, std::in
 template <class T>
 T shift_of(T largest) {
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
+}
+
+/// row <- exp(row − shift) over whole vectors; returns the sum.
+template <class T>
+T exp_row(T* row, T shift, std::int64_t count) {
+  namespace simd = kernels::simd;
+  simd::Vec<T> sums{};
+  for (std::int64_t j = 0; j < count; j += simd::lanes<T>) {
+    const simd::Vec<T> e = simd::exp(simd::load(row + j) - shift);
+    sums += e;
+    simd::store(row + j, e);
+  }
+  return simd::sum<T>(sums);
 }
 
 /// Flips the sign of the weights that dropout takes; `bits` are those of the row from the same key on.

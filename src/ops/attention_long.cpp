@@ -50,18 +50,6 @@ void products(const Head<T>& head, std::int64_t first, std::int64_t rows, std::i
                            block.transposed, key_block, block.scores, key_block, false);
 }
 
-/// row <- exp(row − shift) over whole vectors; returns the sum.
-template <class T>
-T exp_row(T* row, T shift, std::int64_t count) {
-  simd::Vec<T> sums{};
-  for (std::int64_t j = 0; j < count; j += simd::lanes<T>) {
-    const simd::Vec<T> e = simd::exp(simd::load(row + j) - shift);
-    sums += e;
-    simd::store(row + j, e);
-  }
-  return simd::sum<T>(sums);
-}
-
 template <class T>
 void scale_row(T* row, T factor, std::int64_t n) {
 #pragma omp simd

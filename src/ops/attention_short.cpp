@@ -31,20 +31,26 @@ void products(const Head<T>& head, const T* transposed, std::int64_t begin, std:
   }
 }
 
-/// Scores of query i from its products, and their softmax, in place; zero behind what it sees.
+/// Weights of queries begin … end − 1 from their products, in place; zero behind what a query sees. Each step
+/// runs over all rows before the next, so that no row waits for its own maximum or sum.
 template <class T>
-void softmax(const Head<T>& head, std::int64_t i, T* row, std::int64_t ld) {
-  const std::int64_t count = simd::round_up<T>(head.visible(i));
-  const T shift = shift_of(finish_scores(head, i, 0, head.visible(i), row));
-  simd::Vec<T> sums{};
-  for (std::int64_t j = 0; j < count; j += simd::lanes<T>) {
-    const simd::Vec<T> e = simd::exp(simd::load(row + j) - shift);
-    sums += e;
-    simd::store(row + j, e);
+void softmax(const Head<T>& head, std::int64_t begin, std::int64_t end, T* weights, std::int64_t ld,
+             T* factors) {
+  constexpr std::int64_t step = simd::lanes<T>;
+  for (std::int64_t i = begin; i < end; ++i)
+    factors[i - begin] = shift_of(finish_scores(head, i, 0, head.visible(i), weights + i * ld));
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::int64_t count = simd::round_up<T>(head.visible(i));
+    const T sum = exp_row(weights + i * ld, factors[i - begin], count);
+    factors[i - begin] = sum == 0 ? T{0} : 1 / sum;
   }
-  const T sum = simd::sum<T>(sums), scale = sum == 0 ? T{0} : 1 / sum;
-  for (std::int64_t j = 0; j < count; j += simd::lanes<T>) simd::store(row + j, simd::load(row + j) * scale);
-  std::fill(row + count, row + ld, T{0});
+  for (std::int64_t i = begin; i < end; ++i) {
+    T* row = weights + i * ld;
+    const std::int64_t count = simd::round_up<T>(head.visible(i));
+    for (std::int64_t j = 0; j < count; j += step)
+      simd::store(row + j, simd::load(row + j) * factors[i - begin]);
+    for (std::int64_t j = count; j < ld; j += step) simd::store(row + j, simd::Vec<T>{});
+  }
 }
 
 }  // namespace
@@ -55,13 +61,14 @@ void forward_short(Arena& scratch, const Head<T>& head, const T* transposed, T* 
   const std::int64_t ld = simd::round_up<T>(head.keys), height = band_height(head, head.queries);
   const bool dropping = head.dropout.threshold > 0;
   auto* bits = scratch.allocate<std::uint16_t>(dropping ? static_cast<std::size_t>(ld) : 0);
+  T* factors = scratch.allocate<T>(static_cast<std::size_t>(height));
   T* effective = scratch.allocate<T>(dropping ? static_cast<std::size_t>(height * ld) : 0);
   for (std::int64_t begin = 0; begin < head.queries; begin += height) {
     const std::int64_t end = std::min(begin + height, head.queries), keys = head.visible(end - 1);
     products(head, transposed, begin, end, kept, ld);
-    for (std::int64_t i = begin; i < end; ++i) {
+    softmax(head, begin, end, kept, ld, factors);
+    for (std::int64_t i = begin; i < end && (dropping || head.weights); ++i) {
       T* row = kept + i * ld;
-      softmax(head, i, row, ld);
       if (head.weights) std::copy_n(row, head.keys, head.weights[i]);
       if (!dropping) continue;
       kernels::random_bits(head.dropout.key, head.dropout.sentence, static_cast<std::uint32_t>(i),
@@ -93,8 +100,10 @@ void backward_short(Arena& scratch, const Head<T>& head, const T* transposed_val
       const T delta = weights_dot(kept + i * ld, ds_row, static_cast<T>(head.dropout.scale), padded);
       gradients.gate_gradient += delta;
       score_gradients(head, kept + i * ld, delta, gradients.gate, ds_row, w_row, padded);
-      std::fill(ds_row + padded, ds_row + ld, T{0});
-      std::fill(w_row + padded, w_row + ld, T{0});
+      for (std::int64_t j = padded; j < ld; j += simd::lanes<T>) {
+        simd::store(ds_row + j, simd::Vec<T>{});
+        simd::store(w_row + j, simd::Vec<T>{});
+      }
     }
     if (dq)
       kernels::small_matmul<T>(end - begin, head.key_dim, keys, {ds + begin * ld, ld}, head.k.data,

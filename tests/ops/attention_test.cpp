@@ -218,7 +218,7 @@ TEST(Attention, LogitScaleAndScale) {
 }
 
 TEST(Attention, Long) {
-  Case c({{0, 70}}, {{5, 300}}, 1, 1, 2, 1);
+  Case c({{0, 66}}, {{5, 258}}, 1, 1, 1, 1);
   c.add_gates(1);
   c.add_replacement(1);
   check(c);

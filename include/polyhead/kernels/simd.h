@@ -82,6 +82,20 @@ POLYHEAD_INLINE void store_first(T* p, std::int64_t n, const Vec<T>& v) {
   for (std::int64_t i = 0; i < n; ++i) p[i] = v[i];
 }
 
+/// Lanes 0 … n − 1 of a, the others of b.
+template <class T, std::int64_t... i>
+POLYHEAD_INLINE Vec<T> select_first(std::int64_t n, const Vec<T>& a, const Vec<T>& b,
+                                    std::integer_sequence<std::int64_t, i...>) {
+  using Integers = typename Vector<T>::integers;
+  using Integer = std::remove_cvref_t<decltype(Integers{}[0])>;
+  const Integers lane = {static_cast<Integer>(i)...};
+  return lane < static_cast<Integer>(n) - Integers{} ? a : b;
+}
+template <class T>
+POLYHEAD_INLINE Vec<T> select_first(std::int64_t n, const Vec<T>& a, const Vec<T>& b) {
+  return select_first<T>(n, a, b, std::make_integer_sequence<std::int64_t, lanes<T>>{});
+}
+
 /// a and b cut into pieces of h lanes: the even pieces of both (low) or the odd pieces of both (high),
 /// alternating.
 template <class T, std::int64_t h, std::int64_t... i>
@@ -126,10 +140,23 @@ POLYHEAD_INLINE T sum(const Vec<T>& v) {
   if constexpr (h > 1) return sum<T, h / 2>(folded);
   return folded[0];
 }
-/// The larger of every lane. NaN may be passed over.
+/// The larger of every lane: a where a > b, else b, so that NaN in b stays.
 template <class T>
 POLYHEAD_INLINE Vec<T> max(const Vec<T>& a, const Vec<T>& b) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) == 4) return _mm512_mask_max_ps(a, 0xFFFF, a, b);
+  if constexpr (sizeof(T) == 8) return _mm512_mask_max_pd(a, 0xFF, a, b);
+#endif
   return a > b ? a : b;
+}
+/// The smaller of every lane: a where a < b, else b.
+template <class T>
+POLYHEAD_INLINE Vec<T> min(const Vec<T>& a, const Vec<T>& b) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(T) == 4) return _mm512_mask_min_ps(a, 0xFFFF, a, b);
+  if constexpr (sizeof(T) == 8) return _mm512_mask_min_pd(a, 0xFF, a, b);
+#endif
+  return a < b ? a : b;
 }
 /// The largest lane.
 template <class T, std::int64_t h = lanes<T> / 2>
@@ -145,8 +172,7 @@ POLYHEAD_INLINE T max(const Vec<T>& v) {
 /// once.
 POLYHEAD_INLINE Vec<float> exp(const Vec<float>& x) {
   using Integers = Vector<float>::integers;
-  Vec<float> c = x < -104.0F ? broadcast(-104.0F) : x;  // NaN passes both comparisons
-  c = c > 89.0F ? broadcast(89.0F) : c;
+  const Vec<float> c = min<float>(broadcast(89.0F), max<float>(broadcast(-104.0F), x));  // NaN passes both
   const Vec<float> magic = broadcast(12582912.0F);  // 1.5·2²³: adding it rounds to an integer
   const Vec<float> shifted = c * 1.44269504F + magic;
   const Vec<float> n = shifted - magic;
@@ -164,8 +190,7 @@ POLYHEAD_INLINE Vec<float> exp(const Vec<float>& x) {
 }
 POLYHEAD_INLINE Vec<double> exp(const Vec<double>& x) {
   using Integers = Vector<double>::integers;
-  Vec<double> c = x < -746.0 ? broadcast(-746.0) : x;
-  c = c > 710.0 ? broadcast(710.0) : c;
+  const Vec<double> c = min<double>(broadcast(710.0), max<double>(broadcast(-746.0), x));
   const Vec<double> magic = broadcast(6755399441055744.0);  // 1.5·2⁵²
   const Vec<double> shifted = c * 1.4426950408889634074 + magic;
   const Vec<double> n = shifted - magic;
