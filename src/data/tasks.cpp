@@ -44,22 +44,26 @@ SentencePair draw_number(RandomStream& random) {
   return number_pair(static_cast<int>(random.below(limits[random.below(3)])));
 }
 
+/// 26^12: those of twelve letters are nearly all.
+constexpr std::int64_t letter_lines = 95'428'956'661'682'176;
+
 constexpr Task table[] = {
-    {"copy", "the source itself", draw_copy},
-    {"reverse", "the words from last to first", draw_reverse},
-    {"sort", "the words in alphabetical order", draw_sort},
-    {"numbers", "English number words to German ones", draw_number, 1000, number_pair},
+    {"copy", "the source itself", draw_copy, letter_lines},
+    {"reverse", "the words from last to first", draw_reverse, letter_lines},
+    {"sort", "the words in alphabetical order", draw_sort, letter_lines},
+    {"numbers", "English number words to German ones", draw_number, 1'000'000, 1000, number_pair},
 };
 
 /// New sentences of one run of a task, none of them twice.
 class Source {
  public:
   Source(const Task& task, const DataConfig& config, std::uint64_t seed)
-      : task_(task),
-        random_(RngKey{seed}.fold("task").fold(task.name)),
-        total_(std::int64_t{config.train_size} + config.valid_size + config.test_size),
-        // Far more draws than a task with enough sentences needs.
-        draws_left_(50 * total_ + 10'000) {}
+      : task_(task), random_(RngKey{seed}.fold("task").fold(task.name)) {
+    const std::int64_t total = std::int64_t{config.train_size} + config.valid_size + config.test_size;
+    require<DataError>(total <= task.sentences / 2, "data.task ", task.name,
+                       ": train_size, valid_size and test_size are ", total, " sentences together; at most ",
+                       task.sentences / 2);
+  }
 
   void add(SentencePair pair, ParallelText& text) {
     if (!seen_.insert(pair.first).second) return;
@@ -67,18 +71,12 @@ class Source {
     text.target.push_back(std::move(pair.second));
   }
   void fill(int size, ParallelText& text) {
-    while (text.source.size() < static_cast<std::size_t>(size)) {
-      require<DataError>(draws_left_-- > 0, "data.task ", task_.name,
-                         " has too few different sentences: found ", seen_.size(), " of the ", total_,
-                         " that train_size, valid_size and test_size ask for");
-      add(task_.draw(random_), text);
-    }
+    while (text.source.size() < static_cast<std::size_t>(size)) add(task_.draw(random_), text);
   }
 
  private:
   const Task& task_;
   RandomStream random_;
-  std::int64_t total_, draws_left_;
   std::unordered_set<std::string> seen_;
 };
 

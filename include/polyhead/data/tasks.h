@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@ struct Task {
   std::string_view name, description;
   /// One random sentence pair.
   SentencePair (*draw)(RandomStream&);
+  /// How many different source sentences there are.
+  std::int64_t sentences;
   /// How many sentence pairs basic(0), basic(1), ... the training split begins with, unless they are held
   /// out.
   int basics = 0;
@@ -31,7 +34,7 @@ std::span<const Task> tasks();
 
 /// The sentences of a split of `config.task`: a function of (task, sizes, seed). No source sentence occurs
 /// twice, in one split or in two. The test and validation sentences do not depend on train_size. Throws Error
-/// for an unknown task, DataError when the task has too few different sentences for the sizes.
+/// for an unknown task, DataError when the sizes together ask for more than half of the task's sentences.
 ParallelText generate(const DataConfig& config, Split split, std::uint64_t seed);
 
 /// 231 -> "two hundred thirty-one". Throws Error unless 0 <= number <= 999999.
