@@ -137,7 +137,9 @@ void split_rows(Arena& scratch, Product<T> p) {
   for (std::int64_t left = p.m; left > 0; left -= p.m) {
     const std::int64_t rows = block_extent<T>(left, 1024);
     p.m = std::min(rows, left);
-    if (rows > left)
+    // oneDNN sums few rows in another order when they do not stand close together.
+    const bool few_apart = rows < 32 && (p.lda != p.k || p.ldc != p.n);
+    if (rows > left || few_apart)
       multiply_padded_rows(scratch, p, rows);
     else
       multiply(scratch, p);
