@@ -135,6 +135,8 @@ std::string Codec<double>::text(double value) { return number_text(value); }
 
 std::string Codec<std::string>::read(const Node& node) {
   if (node.kind != Node::Kind::scalar) unexpected(node, type());
+  // A path with one would be cut short by the operating system.
+  if (node.text.find('\0') != node.text.npos) unexpected(node, "text without NUL characters");
   return node.text;
 }
 

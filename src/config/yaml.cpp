@@ -16,8 +16,9 @@ constexpr std::size_t max_problems = 100;
 
 void list_paths(const Field& section, const std::string& path, std::vector<std::string>& paths) {
   for (const Field& field : section.fields) {
-    paths.push_back(join(path, field.key));
-    list_paths(field, paths.back(), paths);
+    const std::string field_path = join(path, field.key);
+    paths.push_back(field_path);
+    list_paths(field, field_path, paths);
   }
 }
 

@@ -65,7 +65,7 @@ TEST(Dump, QuotesStringsOnlyWhereNeeded) {
 TEST(Dump, EveryStringReadsBack) {
   settings::Run run;
   run.training.metrics.clear();
-  for (int c = 0; c < 0x250; ++c) {
+  for (int c = 1; c < 0x250; ++c) {
     std::string character(1, static_cast<char>(c));
     if (c >= 0x80) character = {static_cast<char>(0xC0 | (c >> 6)), static_cast<char>(0x80 | (c & 0x3F))};
     for (const std::string& text : {character, "a" + character + "b", "a " + character, character + " a"})

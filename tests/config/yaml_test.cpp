@@ -80,6 +80,8 @@ TEST(Yaml, TextThatIsNoMappingIsRefused) {
 TEST(Yaml, BytesThatAreNoTextAreRefused) {
   EXPECT_EQ(message("seed: 1\nname: \xFF\n"), "run.yaml:2: not UTF-8 text");
   EXPECT_EQ(message(std::string("seed: 1\0", 8)), "run.yaml:1: a NUL byte, expected text");
+  EXPECT_EQ(message("name: \"a\\0b\""),
+            "run.yaml:1: name: \"a\\x00b\", expected text without NUL characters");
   EXPECT_EQ(message("seed: 1\n\nname: \x1B[0m"), "run.yaml:3: control character 27, expected text");
   EXPECT_EQ(settings::parse("\xEF\xBB\xBFseed: 7\r\nname: Gr\xC3\xB6\xC3\x9F"
                             "e\r\n")
