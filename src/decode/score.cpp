@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
+#include <utility>
 
 #include "batch.h"
 
@@ -76,7 +76,7 @@ std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair
         result.log_probability -= *loss;
       }
       require<NumbersError>(std::isfinite(result.log_probability), "pair ", batch[s] + 1,
-                            ": its log-probability is not finite (", result.log_probability, ")");
+                            ": its log-probability is not finite");
     }
   });
   return scores;
