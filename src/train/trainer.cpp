@@ -2,11 +2,11 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 
 #include "polyhead/config/yaml.h"
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/model_file.h"
-#include "atomic_file.h"
 #include "polyhead/train/run_folder.h"
 #include "run_log.h"
 #include "trainer_state.h"
@@ -30,11 +30,7 @@ text::TextPipeline make_pipeline(const Config& config, const Checkpoint* from, c
   return text::TextPipeline::learn(config.tokenizer, config.data.lowercase, text.source, text.target);
 }
 
-data::Filter training_filter(const Config& config) {
-  const int longest = config.model.max_length - 1;  // the end token needs a place too
-  return {.skip_empty = true,
-          .max_length = config.data.max_length > 0 ? std::min(config.data.max_length, longest) : longest};
-}
+data::Filter training_filter(const Config& config) { return {.skip_empty = true, .max_length = config.max_pieces()}; }
 
 /// One run, from its state at some update on.
 class Trainer {
@@ -46,7 +42,7 @@ class Trainer {
  private:
   std::optional<StopReason> limit_reached() const;
   void update(std::span<const std::int32_t> pairs);
-  void check_finite(const ShardTotals& totals, double norm, double rate) const;
+  void check_finite(const TreeReduction& sum, double norm, double rate) const;
   void validate();
   void save();
   void remove_old_checkpoints() const;
@@ -106,7 +102,7 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
     validation_text_ = data::load_text(config.data, data::Split::valid, config.seed);
     validation_.emplace(config, *validation_text_, pipeline_);
   } else {
-    require(config.training.patience == 0 && config.training.schedule.schedule != ScheduleKind::plateau,
+    require(config.training.patience == 0 && config.training.schedule.schedule != "plateau",
             "training.patience and schedule plateau need data.valid, which is not given");
   }
   state_.corpus = digest(corpus_);
@@ -146,8 +142,8 @@ TrainResult Trainer::run() {
   while (!reason) {
     if (planned_epoch != state_.epoch) {
       planned_epoch = state_.epoch;
-      const RngKey key = RngKey{config_.seed}.fold("batches").fold(static_cast<std::uint64_t>(planned_epoch));
-      plan = data::BatchPlan::training(corpus_, std::int64_t{config_.training.batch_tokens} * config_.training.accumulate, key);
+      plan = data::BatchPlan::training(corpus_, std::int64_t{config_.training.batch_tokens} * config_.training.accumulate,
+                                       config_.seed, static_cast<std::uint64_t>(planned_epoch));
     }
     update(plan[state_.batch]);
     ++state_.batch;
@@ -173,7 +169,7 @@ void Trainer::update(std::span<const std::int32_t> pairs) {
   const std::int64_t step = state_.step + 1;
   const double rate = schedule_.rate(step);
   const double norm = global_norm(sum.gradients(), scratch_, options_.threads) / totals.tokens;
-  check_finite(totals, norm, rate);
+  check_finite(sum, norm, rate);
   const nn::ParameterStore& store = model_.parameters();
   adam_.step({store.slab(), sum.gradients(), first_moment_.tensor(), second_moment_.tensor()}, step, rate,
              clip_factor(norm, config_.training.adam.clip_norm) / totals.tokens, options_.threads);
@@ -192,9 +188,10 @@ void Trainer::update(std::span<const std::int32_t> pairs) {
   observer_.step(report);
 }
 
-void Trainer::check_finite(const ShardTotals& totals, double norm, double rate) const {
+void Trainer::check_finite(const TreeReduction& sum, double norm, double rate) const {
+  const ShardTotals& totals = sum.totals();
   if (std::isfinite(totals.loss) && std::isfinite(norm)) return;
-  const std::int64_t bad = first_non_finite(gradient_.gradients());
+  const std::int64_t bad = first_non_finite(sum.gradients());
   std::string where = "none: the norm overflows";
   for (const nn::Parameter& p : model_.parameters().parameters())
     if (bad >= p.offset && bad < p.offset + p.size()) where = p.path;
@@ -214,7 +211,7 @@ void Trainer::validate() {
   exchange();
   const Metric metric = config_.training.best_metric;
   const bool best = state_.record(figures.at(metric), lower_is_better(metric), config_.training.keep_best);
-  schedule_.observe(figures.at(metric), lower_is_better(metric));
+  schedule_.validated(lower_is_better(metric) ? -figures.at(metric) : figures.at(metric));
   log_.validation(state_.step, figures);
   observer_.validated(state_.step, figures, best);
 }
@@ -251,7 +248,7 @@ void Trainer::remove_old_checkpoints() const {
   const auto keep_from = static_cast<std::int64_t>(files.size()) - config_.training.keep_last;
   for (std::int64_t i = 0; i < keep_from; ++i) {
     const CheckpointFile& file = files[static_cast<std::size_t>(i)];
-    if (!state_.is_best(file.step)) remove_file(file.path);
+    if (!state_.is_best(file.step)) std::filesystem::remove(file.path);
   }
 }
 

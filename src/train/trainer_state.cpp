@@ -1,9 +1,11 @@
 #include "trainer_state.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "digest.h"
+#include "polyhead/core/error.h"
 
 namespace polyhead::train {
 
@@ -35,7 +37,10 @@ std::string TrainerState::dump() const {
               {"seconds", seconds},
               {"best", scores},
               {"validations_without_best", validations_without_best},
-              {"schedule", {{"factor", schedule.factor}, {"best", schedule.best}, {"observed", schedule.observed}, {"waited", schedule.waited}}},
+              {"schedule",
+               {{"factor", schedule.factor},
+                {"best_score", std::isfinite(schedule.best_score) ? json(schedule.best_score) : json()},
+                {"validations_since_best", schedule.validations_since_best}}},
               {"corpus", corpus}}
       .dump();
 }
@@ -53,7 +58,9 @@ TrainerState TrainerState::parse(const std::string& text, const std::string& pat
                        .corpus = j.at("corpus")};
     for (const json& s : j.at("best")) state.best.push_back({s.at("step"), s.at("score")});
     const json& s = j.at("schedule");
-    state.schedule = {s.at("factor"), s.at("best"), s.at("observed"), s.at("waited")};
+    if (!s.at("best_score").is_null()) state.schedule.best_score = s.at("best_score");
+    state.schedule.validations_since_best = s.at("validations_since_best");
+    state.schedule.factor = s.at("factor");
     return state;
   } catch (const json::exception& error) {
     throw FileError(concat(path, ": /trainer/state cannot be read: ", error.what()));
