@@ -94,7 +94,8 @@ void backward_long(Arena& scratch, const Head<T>& head, const T* kept, HeadGradi
 /// Turns the products of query i with keys begin … end − 1 into scores, in place: times factor, plus mask, −∞
 /// where the query may not look and in the padding. Returns the largest.
 template <class T>
-T finish_scores(const Head<T>& head, std::int64_t i, std::int64_t begin, std::int64_t end, T* row) {
+POLYHEAD_INLINE T finish_scores(const Head<T>& head, std::int64_t i, std::int64_t begin, std::int64_t end,
+                                T* row) {
   namespace simd = kernels::simd;
   constexpr std::int64_t step = simd::lanes<T>;
   constexpr T infinity = std::numeric_limits<T>::infinity();
@@ -128,7 +129,7 @@ T shift_of(T largest) {
 
 /// row <- exp(row − shift) over whole vectors; returns the sum.
 template <class T>
-T exp_row(T* row, T shift, std::int64_t count) {
+POLYHEAD_INLINE T exp_row(T* row, T shift, std::int64_t count) {
   namespace simd = kernels::simd;
   simd::Vec<T> sums{};
   for (std::int64_t j = 0; j < count; j += simd::lanes<T>) {
@@ -166,7 +167,7 @@ T dot(const T* a, const T* b, std::int64_t n) {
 
 /// Σ_j w_j·dw_j over whole vectors: w = effective weights of the kept `row`, dw the gradient of w.
 template <class T>
-T weights_dot(const T* row, const T* dw, T scale, std::int64_t count) {
+POLYHEAD_INLINE T weights_dot(const T* row, const T* dw, T scale, std::int64_t count) {
   namespace simd = kernels::simd;
   simd::Vec<T> sum{};
   for (std::int64_t j = 0; j < count; j += simd::lanes<T>) {
@@ -180,7 +181,8 @@ T weights_dot(const T* row, const T* dw, T scale, std::int64_t count) {
 /// q·k, and w the effective weights times the gate.
 ///   ds = (w ⊙ dw − |p|·delta)·gate·factor,   delta = Σ w ⊙ dw = dy·head
 template <class T>
-void score_gradients(const Head<T>& head, const T* row, T delta, T gate, T* dw, T* w, std::int64_t count) {
+POLYHEAD_INLINE void score_gradients(const Head<T>& head, const T* row, T delta, T gate, T* dw, T* w,
+                                     std::int64_t count) {
   namespace simd = kernels::simd;
   const T scale = static_cast<T>(head.dropout.scale), outer = gate * head.factor;
   for (std::int64_t j = 0; j < count; j += simd::lanes<T>) {
