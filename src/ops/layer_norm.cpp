@@ -40,8 +40,8 @@ void add_input_gradient(const T* x, const T* gamma, const T* g, T* dx, std::int6
 
 Shape LayerNorm::shape(const Tensor& x, const Tensor& gamma, const Tensor& beta) const {
   require(x.shape.rank() >= 1 && x.cols() > 0, "layer_norm: x ", x.shape, ", expected at least one feature");
-  require(gamma.shape == Shape{x.cols()} && beta.shape == Shape{x.cols()}, "layer_norm: gamma ", gamma.shape, " and beta ",
-          beta.shape, " for x ", x.shape, ", expected [", x.cols(), "]");
+  require(gamma.shape == Shape{x.cols()} && beta.shape == Shape{x.cols()}, "layer_norm: gamma ", gamma.shape,
+          " and beta ", beta.shape, " for x ", x.shape, ", expected [", x.cols(), "]");
   return x.shape;
 }
 
@@ -57,8 +57,8 @@ LayerNorm::Saved LayerNorm::forward(Exec& exec, const Tensor& x, const Tensor& g
   return saved;
 }
 
-void LayerNorm::backward(Exec&, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor&,
-                         Grad dx, Grad dgamma, Grad dbeta) const {
+void LayerNorm::backward(Exec&, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& gamma,
+                         const Tensor&, Grad dx, Grad dgamma, Grad dbeta) const {
   const std::int64_t n = x.rows(), d = x.cols();
   dispatch(x.dtype, [&]<class T>() {
     for (std::int64_t r = 0; r < n; ++r) {

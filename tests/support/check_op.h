@@ -143,6 +143,46 @@ inline void expect_thread_invariant(const Function& f, const std::vector<Tensor>
   }
 }
 
+/// The same bits when the inputs stand 4, 8, … 60 bytes after a multiple of 64: where a slab places a
+/// parameter must not matter.
+inline void expect_address_invariant(const Function& f, const std::vector<Tensor>& inputs,
+                                     bool training = false) {
+  const Result aligned = run(f, inputs, training);
+  for (std::size_t shift = 4; shift < 64; shift += 4) {
+    Arena arena;
+    std::vector<Tensor> shifted;
+    for (const Tensor& t : inputs) {
+      if (shift % size_of(t.dtype) != 0) return;
+      auto* memory = arena.allocate<std::byte>(t.bytes() + shift) + shift;
+      shifted.push_back(t ? Tensor{memory, t.shape, t.dtype} : t);
+      if (t) copy(t, shifted.back());
+    }
+    const Result moved = run(f, shifted, training);
+    EXPECT_EQ(moved.y, aligned.y) << "shifted by " << shift;
+    EXPECT_EQ(moved.gradients, aligned.gradients) << "shifted by " << shift;
+  }
+}
+
+/// In single precision f follows what it does in double: values and gradients from the same numbers.
+inline void expect_f32_follows_f64(const Function& f, const std::vector<Shape>& shapes, double tolerance,
+                                   bool training = false) {
+  Arena arena;
+  std::vector<Tensor> narrow, wide;
+  for (const Shape& shape : shapes) {
+    narrow.push_back(random_tensor(arena, shape, DType::f32, narrow.size()));
+    wide.push_back(arena.tensor(shape, DType::f64));
+    std::copy_n(narrow.back().as<float>(), shape.size(), wide.back().as<double>());
+  }
+  const Result a = run(f, narrow, training), b = run(f, wide, training);
+  for (std::size_t i = 0; i < a.y.size(); ++i)
+    ASSERT_NEAR(a.y[i], b.y[i], tolerance * std::max(1.0, std::abs(b.y[i]))) << "y, element " << i;
+  for (std::size_t k = 0; k < shapes.size(); ++k)
+    for (std::size_t i = 0; i < a.gradients[k].size(); ++i)
+      ASSERT_NEAR(a.gradients[k][i], b.gradients[k][i],
+                  tolerance * std::max(1.0, std::abs(b.gradients[k][i])))
+          << "gradient of input " << k << ", element " << i;
+}
+
 /// The message of the Error that `body` throws; fails the test when it throws none.
 template <class Body>
 std::string error_of(const Body& body) {

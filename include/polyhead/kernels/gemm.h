@@ -13,15 +13,19 @@ namespace polyhead::kernels {
 enum class Transpose : bool { no, yes };
 
 /// C = op(A)·op(B), or C += op(A)·op(B) when `accumulate`; op is the identity or the transpose.
-/// op(A) [m,k], op(B) [k,n], C [m,n], all row-major with the given leading dimensions (elements between rows, as stored).
-/// Single-threaded. A row of C has the same bits whatever m is and wherever the row stands.
-/// f32 through oneDNN (or Eigen, POLYHEAD_ONEDNN=OFF), f64 through Eigen. `scratch` holds temporaries and is rewound.
+/// op(A) [m,k], op(B) [k,n], C [m,n], all row-major with the given leading dimensions (elements between rows,
+/// as stored). Single-threaded. f32 through oneDNN (or Eigen, POLYHEAD_ONEDNN=OFF), f64 through Eigen.
+/// A not transposed: a row of C has the same bits whatever m is and wherever the row stands. A transposed, as
+/// in the gradient of a weight: the bits are a function of m, n and k. These two extents (m, or k under a
+/// transposed A) may count tokens and change with every call; a new value of another extent or leading
+/// dimension costs about 0.2 ms once a thread. `scratch` holds temporaries and is rewound.
 template <class T>
-void gemm(Arena& scratch, Transpose a_transposed, Transpose b_transposed, std::int64_t m, std::int64_t n, std::int64_t k,
-          const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T* c, std::int64_t ldc, bool accumulate);
+void gemm(Arena& scratch, Transpose a_transposed, Transpose b_transposed, std::int64_t m, std::int64_t n,
+          std::int64_t k, const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T* c, std::int64_t ldc,
+          bool accumulate);
 
 /// The same over whole matrices; Error when shapes do not fit.
-void gemm(Arena& scratch, Transpose a_transposed, Transpose b_transposed, const Tensor& a, const Tensor& b, const Tensor& c,
-          bool accumulate);
+void gemm(Arena& scratch, Transpose a_transposed, Transpose b_transposed, const Tensor& a, const Tensor& b,
+          const Tensor& c, bool accumulate);
 
 }  // namespace polyhead::kernels

@@ -14,7 +14,7 @@ namespace polyhead::ops {
 struct Dropout {
   double p = 0;
   std::uint64_t site = 0;
-  Segments segments;
+  Segments segments = {};
   struct Saved {};
   Shape shape(const Tensor& x) const;
   Saved forward(Exec& exec, const Tensor& x, const Tensor& y) const;
@@ -26,11 +26,12 @@ struct Dropout {
 struct ResidualDropout {
   double p = 0;
   std::uint64_t site = 0;
-  Segments segments;
+  Segments segments = {};
   struct Saved {};
   Shape shape(const Tensor& x, const Tensor& f) const;
   Saved forward(Exec& exec, const Tensor& x, const Tensor& f, const Tensor& y) const;
-  void backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& f, Grad dx, Grad df) const;
+  void backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& f, Grad dx,
+                Grad df) const;
 };
 
 }  // namespace polyhead::ops

@@ -23,8 +23,8 @@ struct AddPositions {
   struct Saved {};
   Shape shape(const Tensor& x, const Tensor& table) const;
   Saved forward(Exec& exec, const Tensor& x, const Tensor& table, const Tensor& y) const;
-  void backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& table, Grad dx,
-                Grad dtable) const;
+  void backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& table,
+                Grad dx, Grad dtable) const;
 };
 
 }  // namespace polyhead::ops

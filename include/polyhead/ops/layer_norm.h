@@ -15,8 +15,8 @@ struct LayerNorm {
   };
   Shape shape(const Tensor& x, const Tensor& gamma, const Tensor& beta) const;
   Saved forward(Exec& exec, const Tensor& x, const Tensor& gamma, const Tensor& beta, const Tensor& y) const;
-  void backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                Grad dx, Grad dgamma, Grad dbeta) const;
+  void backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& gamma,
+                const Tensor& beta, Grad dx, Grad dgamma, Grad dbeta) const;
 };
 
 }  // namespace polyhead::ops

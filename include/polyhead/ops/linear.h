@@ -17,8 +17,8 @@ struct Linear {
   };
   Shape shape(const Tensor& x, const Tensor& weight, const Tensor& bias) const;
   Saved forward(Exec& exec, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y) const;
-  void backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                Grad dx, Grad dweight, Grad dbias) const;
+  void backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& weight,
+                const Tensor& bias, Grad dx, Grad dweight, Grad dbias) const;
 };
 
 }  // namespace polyhead::ops
