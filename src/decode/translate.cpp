@@ -11,7 +11,7 @@ namespace polyhead::decode {
 namespace {
 
 /// Rows whose log-probabilities are in memory at the same time.
-constexpr std::int64_t block_rows = 64;
+constexpr std::int64_t block_rows = 128;
 
 /// The searches of the sentences of a batch, advanced together.
 class BatchDecoder {
@@ -141,7 +141,9 @@ std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
   const std::vector<std::int64_t> order = order_of(sources, model.config().max_length);
   const std::int64_t slots = slots_per_sentence(config);
   const std::vector<Batch> batches = cut(order, config.batch_tokens, threads, [&](std::int64_t i) {
-    return slots * static_cast<std::int64_t>(sources[static_cast<std::size_t>(i)].size());
+    const auto tokens = static_cast<std::int64_t>(sources[static_cast<std::size_t>(i)].size());
+    // A cache takes memory by the length limit, which may be far above a short source's length.
+    return slots * std::max(tokens, config.target_limit(tokens, model.config().max_length) / std::int64_t{8});
   });
   if (progress && order.size() < sources.size())
     progress(static_cast<std::int64_t>(sources.size() - order.size()));
