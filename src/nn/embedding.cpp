@@ -23,6 +23,7 @@ SinusoidalPositions::SinusoidalPositions(const Shape& shape)
 
 EmbeddingLayer::EmbeddingLayer(const Scope& scope, const ModelConfig& config, const Parameter& weight)
     : weight_(weight),
+      max_length_(config.max_length),
       scale_(std::sqrt(static_cast<double>(config.d_model))),
       dropout_(config.dropout),
       site_((scope / "dropout").site()) {
@@ -41,6 +42,9 @@ Var EmbeddingLayer::operator()(const Context& context, const Tensor& ids, const 
 
 Var EmbeddingLayer::at(const Context& context, const Tensor& ids, const Tensor& positions,
                        const Segments& segments) const {
+  for (const std::int32_t position : positions.span<std::int32_t>())
+    require(position < max_length_, "position ", position, " in a sentence, expected below model.max_length ",
+            max_length_);
   Tape& tape = context.tape;
   Var x = tape.apply(ops::Embedding{ids, scale_}, context(weight_));
   if (learned_) x = tape.apply(ops::AddPositions{positions}, x, context(*learned_));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <type_traits>
@@ -108,8 +108,8 @@ class Tape {
   Var make(const Tensor& value, bool wants_grad);
   /// The gradient of a value for backward to add into: empty when not wanted, zeroed when first asked for.
   Grad grad_of(Var v);
-  template <class NodeType>
-  NodeType* push(void (*run)(Tape&, const Node&));
+  template <class NodeType, class... Parts>
+  void push(void (*run)(Tape&, const Node&), const Parts&... parts);
   template <class NodeType, std::size_t... I>
   static void run_op(Tape& tape, const Node& base, std::index_sequence<I...>);
   template <class Block, std::size_t N, std::size_t... I>
@@ -126,25 +126,21 @@ template <class Op, class Saved, std::size_t N>
 struct Tape::OpNode : Tape::Node {
   Op op;
   Saved saved;
-  Var in[N];
+  std::array<Var, N> in;
   Var out;
 };
 
 template <class Block, std::size_t N>
 struct Tape::BlockNode : Tape::Node {
   Block block;
-  Var in[N];
+  std::array<Var, N> in;
   Var out;
 };
 
-template <class NodeType>
-NodeType* Tape::push(void (*run)(Tape&, const Node&)) {
+template <class NodeType, class... Parts>
+void Tape::push(void (*run)(Tape&, const Node&), const Parts&... parts) {
   static_assert(std::is_trivially_destructible_v<NodeType>);
-  auto* node = new (exec_.activations.allocate<NodeType>()) NodeType{};
-  node->run = run;
-  node->previous = last_;
-  last_ = node;
-  return node;
+  last_ = new (exec_.activations.allocate<NodeType>()) NodeType{{run, last_}, parts...};
 }
 
 template <class NodeType, std::size_t... I>
@@ -158,19 +154,16 @@ void Tape::run_op(Tape& tape, const Node& base, std::index_sequence<I...>) {
 template <class Op, std::same_as<Var>... In>
 requires DifferentiableOp<Op, In...> Var Tape::apply(const Op& op, In... in) {
   const Shape shape = op.shape(in.value()...);
-  const Var inputs[] = {in...};
+  const std::array inputs{in...};
   const Var out =
       make(exec_.activations.tensor(shape, inputs[0].dtype()), recording_ && (in.wants_grad() || ...));
   const auto saved = op.forward(exec_, in.value()..., out.value());
   if (out.wants_grad()) {
     constexpr std::size_t n = sizeof...(In);
     using NodeType = OpNode<Op, detail::SavedOf<Op, In...>, n>;
-    auto* node = push<NodeType>(
-        [](Tape& tape, const Node& base) { run_op<NodeType>(tape, base, std::make_index_sequence<n>{}); });
-    node->op = op;
-    node->saved = saved;
-    std::copy_n(inputs, n, node->in);
-    node->out = out;
+    push<NodeType>(
+        [](Tape& tape, const Node& base) { run_op<NodeType>(tape, base, std::make_index_sequence<n>{}); }, op,
+        saved, inputs, out);
   }
   return out;
 }
@@ -203,12 +196,9 @@ Var Tape::checkpoint(const Block& block, In... in) {
     copy(moved, out.value());
   }
   constexpr std::size_t n = sizeof...(In);
-  auto* node = push<BlockNode<Block, n>>(
-      [](Tape& tape, const Node& base) { run_block<Block, n>(tape, base, std::make_index_sequence<n>{}); });
-  node->block = block;
-  const Var inputs[] = {in...};
-  std::copy_n(inputs, n, node->in);
-  node->out = out;
+  push<BlockNode<Block, n>>(
+      [](Tape& tape, const Node& base) { run_block<Block, n>(tape, base, std::make_index_sequence<n>{}); },
+      block, std::array{in...}, out);
   return out;
 }
 

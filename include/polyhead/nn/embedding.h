@@ -36,6 +36,7 @@ class EmbeddingLayer {
   const Parameter& weight_;
   const Parameter* learned_ = nullptr;
   std::optional<SinusoidalPositions> sinusoidal_;
+  std::int32_t max_length_;
   double scale_, dropout_;
   std::uint64_t site_;
 };
