@@ -15,25 +15,34 @@ template <class Body>
 void parallel_for(int threads, std::int64_t n, const Body& body) {
   std::exception_ptr error;
   std::int64_t error_index = n;
-#pragma omp parallel num_threads(threads) default(shared)
-  {
-    // Libraries called from a body (oneDNN) must stay on this thread, also when the region has one thread
-    // only.
-    const int outer = omp_get_max_threads();
-    omp_set_num_threads(1);
-#pragma omp for schedule(dynamic, 1)
-    for (std::int64_t i = 0; i < n; ++i) {
-      try {
-        body(i, omp_get_thread_num());
-      } catch (...) {
+  const auto run = [&](std::int64_t i, int worker) {
+    try {
+      body(i, worker);
+    } catch (...) {
 #pragma omp critical(polyhead_parallel_for)
-        if (i < error_index) {
-          error_index = i;
-          error = std::current_exception();
-        }
+      if (i < error_index) {
+        error_index = i;
+        error = std::current_exception();
       }
     }
+  };
+  // Libraries called from a body (oneDNN) must stay on its thread.
+  const auto alone = [](const auto& loop) {
+    const int outer = omp_get_max_threads();
+    omp_set_num_threads(1);
+    loop();
     omp_set_num_threads(outer);
+  };
+  if (threads == 1) {  // libgomp allocates for every region of one thread
+    alone([&] {
+      for (std::int64_t i = 0; i < n; ++i) run(i, 0);
+    });
+  } else {
+#pragma omp parallel num_threads(threads) default(shared)
+    alone([&] {
+#pragma omp for schedule(dynamic, 1)
+      for (std::int64_t i = 0; i < n; ++i) run(i, omp_get_thread_num());
+    });
   }
   if (error) std::rethrow_exception(error);
 }
