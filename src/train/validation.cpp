@@ -3,19 +3,18 @@
 #include <cmath>
 
 #include "polyhead/config/codec.h"
-#include "polyhead/decode/translate.h"
 #include "polyhead/metrics/metrics.h"
 
 namespace polyhead::train {
-namespace {
+std::vector<std::string> Translations::lines(const text::TextPipeline& pipeline) const {
+  std::vector<std::string> result;
+  for (const auto& of_line : hypotheses) result.push_back(pipeline.decode_target(of_line.front().ids));
+  return result;
+}
 
-data::Filter model_filter(const nn::ModelConfig& model) { return {.skip_empty = true, .max_length = model.max_length - 1}; }
-
-}  // namespace
-
-Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline,
-                             std::span<const std::string> lines, const decode::DecodingConfig& decoding, int threads) {
-  const auto longest = static_cast<std::size_t>(model.config().max_length);
+Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline, const Config& config,
+                             std::span<const std::string> lines, int threads, const decode::Progress& progress) {
+  const std::size_t longest = static_cast<std::size_t>(config.max_pieces()) + 1;
   Translations result;
   std::vector<std::vector<std::int32_t>> ids;
   for (const std::string& line : lines) {
@@ -26,8 +25,7 @@ Translations translate_lines(const nn::Transformer& model, const text::TextPipel
     ids.back().back() = decode::eos_id;
   }
   const std::vector<decode::TokenIds> sources(ids.begin(), ids.end());
-  for (const auto& hypotheses : decode::translate(model, sources, decoding, threads))
-    result.lines.push_back(pipeline.decode_target(hypotheses.front().ids));
+  result.hypotheses = decode::translate(model, sources, config.decoding, threads, progress);
   return result;
 }
 
@@ -38,26 +36,32 @@ metrics::Options metric_options(const EvaluationConfig& config) {
   return options;
 }
 
+data::ParallelCorpus loss_corpus(const Config& config, const data::ParallelText& text, const text::TextPipeline& pipeline) {
+  return data::ParallelCorpus::encode(text, pipeline, {.skip_empty = true, .max_length = config.model.max_length - 1});
+}
+
+Figures loss_figures(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::int64_t batch_tokens,
+                     std::span<Worker> workers) {
+  const ShardTotals totals = evaluate_loss(model, corpus, batch_tokens, workers);
+  const double loss = totals.negative_log_likelihood / totals.tokens;
+  return {{Metric::loss, loss},
+          {Metric::perplexity, std::exp(loss)},
+          {Metric::token_accuracy, 100 * totals.correct / totals.tokens}};
+}
+
 Validation::Validation(const Config& config, const data::ParallelText& text, const text::TextPipeline& pipeline)
-    : config_(config),
-      text_(text),
-      pipeline_(pipeline),
-      corpus_(data::ParallelCorpus::encode(text, pipeline, model_filter(config.model))) {}
+    : config_(config), text_(text), pipeline_(pipeline), corpus_(loss_corpus(config, text, pipeline)) {}
 
 Figures Validation::run(const nn::Transformer& model, std::span<const Metric> decoded, std::span<Worker> workers) const {
-  const ShardTotals totals = evaluate_loss(model, corpus_, config_.training.batch_tokens, workers);
-  const double loss = totals.negative_log_likelihood / totals.tokens;
-  Figures figures{{Metric::loss, loss},
-                  {Metric::perplexity, std::exp(loss)},
-                  {Metric::token_accuracy, 100 * totals.correct / totals.tokens}};
+  Figures figures = loss_figures(model, corpus_, config_.training.batch_tokens, workers);
   if (decoded.empty()) return figures;
-  decode::DecodingConfig greedy = config_.decoding;
-  greedy.method = decode::Method::beam;
-  greedy.beam_size = greedy.nbest = 1;
-  const Translations translations =
-      translate_lines(model, pipeline_, text_.source, greedy, static_cast<int>(workers.size()));
+  Config greedy = config_;
+  greedy.decoding.method = decode::Method::beam;
+  greedy.decoding.beam_size = greedy.decoding.nbest = 1;
+  const std::vector<std::string> translations =
+      translate_lines(model, pipeline_, greedy, text_.source, static_cast<int>(workers.size())).lines(pipeline_);
   for (const Metric metric : decoded)
-    figures[metric] = metrics::corpus(config::Codec<Metric>::text(metric), translations.lines, {text_.target},
+    figures[metric] = metrics::corpus(config::Codec<Metric>::text(metric), translations, {text_.target},
                                       metric_options(config_.evaluation))
                           .score;
   return figures;

@@ -1,13 +1,13 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <exception>
-#include <iostream>
+#include <filesystem>
 #include <new>
+#include <sstream>
 #include <thread>
 
 #include "commands.h"
+#include "files.h"
 #include "polyhead/core/error.h"
 #include "polyhead/core/version.h"
 
@@ -47,8 +47,14 @@ namespace {
 
 /// Exit status 2 is for wrong usage, whatever CLI11 counts its errors as.
 int parse_failed(const CLI::App& program, const CLI::ParseError& error) {
-  if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
-  std::cerr << "polyhead: " << error.what() << "; see polyhead --help\n";
+  if (error.get_exit_code() == 0) {  // --help, --version
+    std::ostringstream out;
+    program.exit(error, out, out);
+    write_output("", out.str());
+    return 0;
+  }
+  const auto parsed = program.get_subcommands();
+  complain(concat(error.what(), "; see polyhead ", parsed.empty() ? "" : parsed.front()->get_name() + " ", "--help"));
   return static_cast<int>(Status::usage);
 }
 
@@ -73,16 +79,24 @@ int run(int argc, char** argv) {
 }  // namespace polyhead::tools
 
 int main(int argc, char** argv) {
+  using polyhead::Status;
+  using polyhead::tools::complain;
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return polyhead::tools::run(argc, argv);
   } catch (const polyhead::Error& error) {
-    std::cerr << "polyhead: " << error.what() << '\n';
+    complain(error.what());
     return static_cast<int>(error.status());
+  } catch (const polyhead::tools::ReaderGone&) {
+    return 128 + SIGPIPE;
+  } catch (const std::filesystem::filesystem_error& error) {
+    complain(polyhead::concat(error.path1().string(), ": ", error.code().message()));
+    return static_cast<int>(Status::file);
   } catch (const std::bad_alloc&) {
-    std::cerr << "polyhead: out of memory\n";
+    complain("out of memory");
     return 1;
   } catch (const std::exception& error) {
-    std::cerr << "polyhead: " << error.what() << '\n';
+    complain(error.what());
     return 1;
   }
 }

@@ -64,4 +64,23 @@ void TrainingProgress::validated(std::int64_t step, const train::Figures& figure
 
 void TrainingProgress::saved(const std::string& path) { line("saved " + path); }
 
+SentenceProgress::SentenceProgress(std::string done, std::int64_t total)
+    : done_(std::move(done)), total_(total), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+void SentenceProgress::add(std::int64_t sentences) {
+  count_ += sentences;
+  if (!terminal_ || Clock::now() - shown_ < std::chrono::milliseconds(250)) return;
+  shown_ = Clock::now();
+  const double rate = static_cast<double>(count_) / std::chrono::duration<double>(shown_ - begin_).count();
+  std::cerr << fmt::format("\r\033[K{} {}/{} | {:.0f} sentences/s | ETA {}", done_, count_, total_, rate,
+                           clock_text(static_cast<double>(total_ - count_) / rate))
+            << std::flush;
+  open_ = true;
+}
+
+void SentenceProgress::end() {
+  if (open_) std::cerr << "\r\033[K" << std::flush;
+  open_ = false;
+}
+
 }  // namespace polyhead::tools

@@ -30,6 +30,23 @@ class TrainingProgress : public train::Observer {
   double first_seconds_ = 0;
 };
 
+/// Tells on a terminal, if stderr is one, how far work on many sentences is.
+class SentenceProgress {
+ public:
+  /// `done` is the verb in the past: "translated".
+  SentenceProgress(std::string done, std::int64_t total);
+  void add(std::int64_t sentences);
+  /// Removes the line.
+  void end();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string done_;
+  std::int64_t total_, count_ = 0;
+  bool terminal_, open_ = false;
+  Clock::time_point begin_ = Clock::now(), shown_{};
+};
+
 /// 3725 -> "1:02:05"
 std::string clock_text(double seconds);
 

@@ -138,6 +138,8 @@ struct Config {
     v("decoding", decoding, "how it translates");
     v("evaluation", evaluation, "how translations are judged");
   }
+  /// Most pieces of a sentence, end token not counted: what the model has places for, and `data.max_length`.
+  int max_pieces() const { return std::min(data.max_length, model.max_length - 1); }
 };
 
 /// Whether a setting may differ when a run goes on: limits and intervals.

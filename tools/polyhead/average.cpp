@@ -1,0 +1,51 @@
+#include "polyhead/train/average.h"
+
+#include <algorithm>
+
+#include "commands.h"
+#include "files.h"
+#include "polyhead/core/error.h"
+#include "polyhead/train/run_folder.h"
+
+namespace polyhead::tools {
+namespace {
+
+struct Options {
+  std::string run, out;
+  std::int64_t last = 0, best = 0;
+};
+
+int run(const Options& o) {
+  const std::string folder = train::RunFolder(o.run).checkpoints();
+  const auto all = static_cast<std::int64_t>(train::list_checkpoints(folder).size());
+  require<FileError>(all > 0, o.run, ": no checkpoint in ", folder, ", expected step-*.h5");
+  const std::vector<std::string> paths = o.best > 0
+                                             ? train::best_checkpoints(o.run, o.best)
+                                             : train::last_checkpoints(o.run, o.last > 0 ? o.last : all);
+  const std::string out = o.out.empty() ? o.run + "/average.h5" : o.out;
+  train::write_checkpoint(out, train::average_checkpoints(paths));
+  for (const std::string& path : paths) complain("averaged " + path);
+  write_output("", out + '\n');
+  return 0;
+}
+
+}  // namespace
+
+Command add_average(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "average", "Write the mean of a run's checkpoints as a checkpoint, and print its path");
+  auto o = std::make_shared<Options>();
+  command->add_option("RUN", o->run, "run folder; all its checkpoints unless --last or --best says otherwise")
+      ->required();
+  CLI::Option* last =
+      command->add_option("--last", o->last, "how many of the newest")->check(CLI::PositiveNumber);
+  command
+      ->add_option("--best", o->best, "how many of the best by training.best_metric (see training.keep_best)")
+      ->check(CLI::PositiveNumber)
+      ->excludes(last);
+  command->add_option("--out", o->out, "the checkpoint to write; RUN/average.h5 by default")
+      ->type_name("FILE");
+  return {command, [o] { return run(*o); }};
+}
+
+}  // namespace polyhead::tools

@@ -1,0 +1,53 @@
+#include "model.h"
+
+#include <algorithm>
+
+#include "commands.h"
+#include "files.h"
+#include "polyhead/config/yaml.h"
+#include "polyhead/core/error.h"
+
+namespace polyhead::tools {
+
+void add_model(CLI::App& command, ModelOptions& options) {
+  command
+      .add_option("MODEL", options.model,
+                  "run folder (its best checkpoint by training.best_metric, else its last) or checkpoint")
+      ->required()
+      ->type_name("RUN|CHECKPOINT");
+  add_threads(command, options.threads);
+}
+
+void add_decoding(CLI::App& command, ModelOptions& options) {
+  command.add_option("--beam", options.beam, "hypotheses of beam search, decoding.beam_size; 1: greedy")
+      ->check(CLI::Range(1, 1024));
+  add_overrides(command, options.overrides);
+}
+
+train::LoadedModel load(const ModelOptions& options, std::initializer_list<std::string_view> sections) {
+  train::LoadedModel loaded = train::load_model(options.model);
+  std::vector<std::string> overrides = options.overrides;
+  if (options.beam > 0) overrides.push_back(concat("decoding.beam_size=", options.beam));
+  if (options.nbest > 0) overrides.push_back(concat("decoding.nbest=", options.nbest));
+  if (overrides.empty()) return loaded;
+  const auto config =
+      config::parse<train::Config>(config::dump(loaded.config), loaded.path + ": /config", overrides);
+  std::string allowed;
+  for (const std::string_view section : sections)
+    allowed += concat(allowed.empty() ? "" : ", ", section, ".*");
+  for (const config::Difference& d : config::difference(loaded.config, config)) {
+    const std::string section = d.key.substr(0, d.key.find('.'));
+    require(std::find(sections.begin(), sections.end(), section) != sections.end(), "--set ", d.key, "=",
+            d.second, ": a trained model keeps this setting (", d.first, "), expected one of ", allowed);
+  }
+  loaded.config = config;
+  return loaded;
+}
+
+void warn_cropped(std::int64_t cropped, const train::Config& config) {
+  if (cropped > 0)
+    complain(concat(cropped, " lines of more than ", config.max_pieces(),
+                    " pieces, cut there (the smaller of data.max_length and model.max_length - 1)"));
+}
+
+}  // namespace polyhead::tools

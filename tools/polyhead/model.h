@@ -1,0 +1,34 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "polyhead/train/model_file.h"
+
+namespace polyhead::tools {
+
+/// What the commands that use a trained model have in common.
+struct ModelOptions {
+  std::string model;
+  std::vector<std::string> overrides;
+  int beam = 0, nbest = 0;  ///< 0: as configured
+  int threads = 1;
+};
+
+/// RUN|CHECKPOINT and --threads.
+void add_model(CLI::App& command, ModelOptions& options);
+/// --beam and --set.
+void add_decoding(CLI::App& command, ModelOptions& options);
+
+/// The model with its configuration as overridden. Throws Error when a setting outside `sections` ("decoding", ...)
+/// would change.
+train::LoadedModel load(const ModelOptions& options, std::initializer_list<std::string_view> sections);
+
+/// A line on stderr when input lines were cut.
+void warn_cropped(std::int64_t cropped, const train::Config& config);
+
+}  // namespace polyhead::tools

@@ -1,0 +1,54 @@
+#include "polyhead/decode/score.h"
+
+#include "commands.h"
+#include "files.h"
+#include "model.h"
+#include "polyhead/core/error.h"
+#include "progress.h"
+
+namespace polyhead::tools {
+namespace {
+
+struct Options : ModelOptions {
+  std::string source, target;
+  bool pieces = false;
+};
+
+int run(const Options& o) {
+  const train::LoadedModel loaded = load(o, {});
+  const std::vector<std::string> source = read_input(o.source).lines, target = read_input(o.target).lines;
+  require<DataError>(source.size() == target.size(), o.source, " has ", source.size(), " lines, but ",
+                     o.target, " has ", target.size());
+  std::vector<std::vector<std::int32_t>> ids;
+  for (std::size_t i = 0; i < source.size(); ++i) {
+    ids.push_back(loaded.pipeline.encode_source(source[i]));
+    ids.push_back(o.pieces ? loaded.pipeline.ids_from_pieces(target[i])
+                           : loaded.pipeline.encode_target(target[i]));
+  }
+  std::vector<decode::TokenPair> pairs;
+  for (std::size_t i = 0; i < ids.size(); i += 2) pairs.push_back({ids[i], ids[i + 1]});
+  SentenceProgress progress("scored", static_cast<std::int64_t>(pairs.size()));
+  std::string text;
+  for (const decode::Score& score : decode::score(*loaded.model, pairs, o.threads,
+                                                  [&](std::int64_t sentences) { progress.add(sentences); }))
+    text += number_text(score.log_probability) + '\n';
+  progress.end();
+  write_output("", text);
+  return 0;
+}
+
+}  // namespace
+
+Command add_score(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "score", "Log-probability of given translations: natural logarithm, end token included, one a line");
+  auto o = std::make_shared<Options>();
+  add_model(*command, *o);
+  command->add_option("--source", o->source, "text file, plain or gzip")->required()->type_name("FILE");
+  command->add_option("--target", o->target, "its translation, line by line")->required()->type_name("FILE");
+  command->add_flag("--pieces", o->pieces,
+                    "targets are pieces of the vocabulary, as translate --pieces writes them");
+  return {command, [o] { return run(*o); }};
+}
+
+}  // namespace polyhead::tools
