@@ -8,9 +8,7 @@ target_compile_options(polyhead_flags INTERFACE
   $<$<BOOL:${POLYHEAD_NATIVE}>:-march=native>
   # Vectors of 64 bytes where the machine has them; -ffast-math never: NaN and Inf must stay visible.
   $<$<AND:$<BOOL:${POLYHEAD_NATIVE}>,$<CXX_COMPILER_ID:GNU>>:-mprefer-vector-width=512>
-  -fno-math-errno -fno-trapping-math
-  # g++ 12 warns of overlaps in std::string that cannot happen (GCC bug 105651).
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+  -fno-math-errno -fno-trapping-math)
 if(POLYHEAD_SANITIZE)
   target_compile_options(polyhead_flags INTERFACE -fsanitize=${POLYHEAD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(polyhead_flags INTERFACE -fsanitize=${POLYHEAD_SANITIZE})
@@ -19,20 +17,13 @@ endif()
 # polyhead_library(NAME dependency...): the library polyhead::NAME of all sources in src/NAME.
 function(polyhead_library name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  if(sources)
-    add_library(polyhead_${name} STATIC ${sources})
-    set(scope PUBLIC)
-    target_link_libraries(polyhead_${name} PRIVATE $<BUILD_INTERFACE:polyhead_flags>)
-    target_include_directories(polyhead_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-  else()
-    add_library(polyhead_${name} INTERFACE)
-    set(scope INTERFACE)
-  endif()
+  add_library(polyhead_${name} STATIC ${sources})
+  target_link_libraries(polyhead_${name} PUBLIC ${ARGN} PRIVATE $<BUILD_INTERFACE:polyhead_flags>)
   add_library(polyhead::${name} ALIAS polyhead_${name})
   set_target_properties(polyhead_${name} PROPERTIES EXPORT_NAME ${name})
-  target_compile_features(polyhead_${name} ${scope} cxx_std_20)
-  target_include_directories(polyhead_${name} ${scope}
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(polyhead_${name} ${scope} ${ARGN})
+  target_compile_features(polyhead_${name} PUBLIC cxx_std_20)
+  target_include_directories(polyhead_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
   set_property(GLOBAL APPEND PROPERTY POLYHEAD_LIBRARIES polyhead_${name})
 endfunction()

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Installs what the build and the tests need, from Debian's (or Ubuntu's) packages. Does nothing where all is there.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build pkg-config git ca-certificates        # build
+  libeigen3-dev libdnnl-dev                                   # dense maths, matrix products
+  libhdf5-dev libssl-dev                                      # checkpoints and their digests
+  libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev  # configuration, JSON, command line, messages
+  libsentencepiece-dev libicu-dev zlib1g-dev                  # text
+  libgtest-dev libgmock-dev                                   # tests
+  clang-format clang-tidy                                     # lint
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "install-dependencies: not root and no sudo; install: ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "installing: ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

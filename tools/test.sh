@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Sets everything up and runs all tests. Usage: tools/test.sh [PRESET]; release by default.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=${1:-release}
+
+tools/install-dependencies.sh
+cmake --preset "$preset" >/dev/null
+cmake --build --preset "$preset"
+ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$(nproc)"
