@@ -4,9 +4,10 @@
 Usage: tools/make-goldens.py [FOLDER]      (default: tests/data; needs python3-torch, python3-h5py, python3-numpy)
 
 golden_ops.h5     one group an op:   inputs and their names as in the op's docstring, y, dy, gradients/<input>
-golden_layers.h5  one group a layer: parameters/<path>, x, memory, lengths, y, dy, gradients/{x,memory,<path>}
-golden_models.h5  one group a model: parameters/<path>; batches/<i>/{source,target_input,target_output,lengths,
-                  log_probabilities,loss,gradients/<path>}; adam_losses, the loss per token before each of 10 updates
+golden_layers.h5  one group a layer: parameters/<path>, x, memory, lengths, memory_lengths, y, dy,
+                  gradients/{x,memory,<path>}
+golden_models.h5  one group a model: parameters/<path>; batches/<i>/{source,target_input,target_output,
+                  source_lengths,target_lengths,log_probabilities,loss,gradients/<path>}; adam_losses, the loss per token before each of 10 updates
                   that take the batches in turn. Attributes are settings, named as in the configuration.
 
 Rows are packed: the sentences of a batch end to end, without the padding that PyTorch's modules see.
