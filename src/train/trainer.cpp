@@ -67,7 +67,7 @@ class Trainer {
   Schedule schedule_;
   Arena scratch_;
   TrainerState state_;
-  RunLog log_;
+  std::optional<RunLog> log_;
   Clock::time_point begin_ = Clock::now();
   std::int64_t saved_step_ = -1;
 };
@@ -94,8 +94,7 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
       workers_(static_cast<std::size_t>(options.threads)),
       gradient_(model_, config.training.shards(), workers_),
       adam_(config.training.adam, decay_ranges(model_.parameters())),
-      schedule_(config.training.schedule, config.model.d_model),
-      log_(folder_.log()) {
+      schedule_(config.training.schedule, config.model.d_model) {
   observer_.message(corpus_.report().summary("train", training_filter(config)));
   const nn::ParameterStore& store = model_.parameters();
   if (data::has_split(config.data, data::Split::valid)) {
@@ -121,6 +120,10 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
     if (average_) fill_slab(store, resumed->ema, average_->tensor(), path);
     saved_step_ = state_.step;
   }
+  // Only now: data that cannot be used leave no folder behind that looks like a run.
+  folder_.create(config::dump(config));
+  folder_.cut_log(state_.step);
+  log_.emplace(folder_.log());
   observer_.message(concat("model: ", store.count(), " parameters, vocabulary ", pipeline_.source().size(),
                            pipeline_.shared() ? " shared" : concat(" and ", pipeline_.target().size())));
 }
@@ -184,7 +187,7 @@ void Trainer::update(std::span<const std::int32_t> pairs) {
                           .target_tokens = totals.tokens,
                           .target_tokens_per_second = totals.tokens / seconds_since(begin),
                           .seconds = elapsed()};
-  log_.step(report);
+  log_->step(report);
   observer_.step(report);
 }
 
@@ -209,10 +212,13 @@ void Trainer::validate() {
   exchange();
   const Figures figures = validation_->run(model_, config_.training.decoded_metrics(), workers_);
   exchange();
+  for (const auto& [name, value] : figures)
+    require<NumbersError>(std::isfinite(value), "validation failed at step ", state_.step, ": ", config::Codec<Metric>::text(name), " is ",
+                          value, "; the last checkpoint is unchanged");
   const Metric metric = config_.training.best_metric;
   const bool best = state_.record(figures.at(metric), lower_is_better(metric), config_.training.keep_best);
   schedule_.validated(lower_is_better(metric) ? -figures.at(metric) : figures.at(metric));
-  log_.validation(state_.step, figures);
+  log_->validation(state_.step, figures);
   observer_.validated(state_.step, figures, best);
 }
 
@@ -290,8 +296,6 @@ TrainResult train(const Config& config, const TrainOptions& options, Observer& o
                      ": holds a run already; expected --resume, or another folder with --out");
   if (!resumed && config.training.initial_checkpoint)
     initial = read_checkpoint(resolve_checkpoint(*config.training.initial_checkpoint));
-  folder.create(config::dump(config));
-  folder.cut_log(resumed ? resumed->step : 0);
   Trainer trainer(config, options, observer, resumed ? &*resumed : nullptr, initial ? &*initial : nullptr);
   resumed.reset();
   initial.reset();

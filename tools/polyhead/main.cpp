@@ -45,8 +45,15 @@ void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
 
 namespace {
 
+std::string command_names(const CLI::App& program) {
+  std::string names;
+  for (const CLI::App* command : program.get_subcommands({}))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
 /// Exit status 2 is for wrong usage, whatever CLI11 counts its errors as.
-int parse_failed(const CLI::App& program, const CLI::ParseError& error) {
+int parse_failed(const CLI::App& program, const CLI::ParseError& error, const std::string& first) {
   if (error.get_exit_code() == 0) {  // --help, --version
     std::ostringstream out;
     program.exit(error, out, out);
@@ -54,7 +61,12 @@ int parse_failed(const CLI::App& program, const CLI::ParseError& error) {
     return 0;
   }
   const auto parsed = program.get_subcommands();
-  complain(concat(error.what(), "; see polyhead ", parsed.empty() ? "" : parsed.front()->get_name() + " ", "--help"));
+  if (!parsed.empty())
+    complain(concat(error.what(), "; see polyhead ", parsed.front()->get_name(), " --help"));
+  else if (!first.empty() && first[0] != '-')
+    complain(concat("no command \"", first, "\", expected one of ", command_names(program)));
+  else
+    complain(concat(error.what(), "; see polyhead --help"));
   return static_cast<int>(Status::usage);
 }
 
@@ -63,12 +75,13 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version", std::string("polyhead ") + version);
   program.require_subcommand(1);
   program.set_help_all_flag("--help-all", "help of all commands");
-  const Command commands[] = {add_train(program),   add_translate(program), add_evaluate(program), add_score(program),
-                              add_average(program), add_metrics(program),   add_inspect(program),  add_config(program)};
+  const Command commands[] = {add_train(program),   add_translate(program), add_evaluate(program),
+                              add_score(program),   add_average(program),   add_metrics(program),
+                              add_inspect(program), add_config(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return parse_failed(program, error);
+    return parse_failed(program, error, argc > 1 ? argv[1] : "");
   }
   for (const Command& command : commands)
     if (command.app->parsed()) return command.run();

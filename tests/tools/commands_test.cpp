@@ -1,0 +1,376 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "polyhead/config/yaml.h"
+#include "polyhead/train/checkpoint.h"
+#include "polyhead/train/config.h"
+#include "tools/program.h"
+
+namespace polyhead::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::int64_t count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+std::string checkpoint_40() { return train::checkpoint_path(trained_run() + "/checkpoints", 40); }
+
+const std::string few_lines = "a b c\n\nd e f g h\nq z\n";
+
+TEST(Program, HelpsWithEveryCommand) {
+  const Outcome help = run({"--help"});
+  EXPECT_EQ(help.status, 0);
+  for (const char* command :
+       {"train", "translate", "evaluate", "score", "average", "metrics", "inspect", "config"}) {
+    EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
+    const Outcome of_command = run({command, "--help"});
+    EXPECT_EQ(of_command.status, 0);
+    EXPECT_THAT(of_command.out, HasSubstr(std::string("Usage: polyhead ") + command + " "));
+    EXPECT_THAT(of_command.err, IsEmpty());
+  }
+  EXPECT_THAT(run({"--version"}).out, StartsWith("polyhead "));
+}
+
+struct Failure {
+  Arguments arguments;
+  int status;
+  std::string message;
+};
+
+TEST(Program, SaysWhatIsWrongWithItsUse) {
+  const std::string run_folder = trained_run(), empty = write_text("empty.yaml", ""),
+                    text = write_text("text", few_lines);
+  const std::vector<Failure> failures{
+      {{}, 2, "A subcommand is required"},
+      {{"trian"}, 2, "no command \"trian\", expected one of train, translate,"},
+      {{"translate"}, 2, "MODEL is required; see polyhead translate --help"},
+      {{"translate", run_folder, "--foo"}, 2, "--foo"},
+      {{"translate", run_folder, "--beam", "many"}, 2, "--beam"},
+      {{"translate", run_folder, "--beam", "0"}, 2, "--beam"},
+      {{"translate", run_folder, "--nbest", "5"}, 2, "decoding.nbest"},
+      {{"translate", run_folder, "--set", "decoding.beam_size"}, 2, "--set decoding.beam_size"},
+      {{"translate", run_folder, "--set", "decoding.bean_size=2"}, 2, "did you mean decoding.beam_size?"},
+      {{"translate", run_folder, "--set", "model.d_model=32"},
+       2,
+       "--set model.d_model=32: a trained model keeps this setting (16)"},
+      {{"translate", run_folder, "--input", "/none"}, 3, "/none: No such file or directory"},
+      {{"translate", "/none"}, 4, "/none: cannot read: No such file or directory"},
+      {{"translate", fs::path(text).parent_path()}, 4, "no checkpoint in"},
+      {{"translate", text}, 4, "is not a polyhead checkpoint"},
+      {{"evaluate", run_folder, "--split", "all"}, 2, "--split"},
+      {{"evaluate", run_folder, "--metrics", "bleu,blue"},
+       2,
+       "\"blue\", expected some of bleu, chrf, ter, exact_match, loss"},
+      {{"evaluate", run_folder, "--source", text}, 2, "--target"},
+      {{"evaluate", run_folder, "--set", "data.task=files"}, 2, "data.test: no files are given"},
+      {{"score", run_folder, "--source", text}, 2, "--target is required"},
+      {{"average", run_folder, "--last", "9"}, 2, "has 4 checkpoints, cannot average the last 9"},
+      {{"average", run_folder, "--best", "9"}, 2, "training.keep_best"},
+      {{"average", run_folder, "--best", "1", "--last", "1"}, 2, "excludes"},
+      {{"average", "/none"}, 4, "/none: no checkpoint in /none/checkpoints"},
+      {{"inspect", "/none"}, 4, "/none: cannot read"},
+      {{"metrics", "--hypothesis", text, "--reference", text, "--metrics", "blue"},
+       2,
+       "unknown metric 'blue'"},
+      {{"metrics", "--hypothesis", text, "--reference", text, "--tokenize", "14a"}, 2, "--tokenize"},
+      {{"metrics", "--hypothesis", text, "--reference", "/none"}, 3, "/none: No such file or directory"},
+      {{"config", "/none.yaml"}, 2, "/none.yaml: no such file"},
+      {{"config", empty}, 2, "empty.yaml: empty, expected a mapping of settings"},
+      {{"config", fs::path(text).parent_path()}, 2, "a folder, expected a YAML configuration"},
+      {{"train", "/none.yaml"}, 2, "/none.yaml: no such file"},
+      {{"train", empty}, 2, "empty.yaml: empty"},
+      {{"train", fs::path(text).parent_path()}, 2, "a folder, expected a YAML configuration"},
+      {{"train", "--threads", "0"}, 2, "--threads"},
+  };
+  for (const Failure& failure : failures) {
+    const Outcome outcome = run(failure.arguments);
+    const std::string command = ::testing::PrintToString(failure.arguments);
+    EXPECT_EQ(outcome.status, failure.status) << command << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(StartsWith("polyhead: "), HasSubstr(failure.message), EndsWith("\n")))
+        << command;
+    EXPECT_EQ(count_lines(outcome.err), 1) << command << outcome.err;
+    EXPECT_THAT(outcome.out, IsEmpty()) << command;
+  }
+}
+
+TEST(Program, NamesAnAlteredCheckpoint) {
+  std::string bytes = read_text(checkpoint_40());
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  const std::string altered = write_text("altered.h5", bytes);
+  for (const char* command : {"translate", "evaluate", "inspect"}) {
+    const Outcome outcome = run({command, altered});
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_THAT(outcome.err, StartsWith("polyhead: " + altered + ": is damaged"));
+  }
+}
+
+TEST(Program, SaysThatStdoutIsFull) {
+  for (const Arguments& arguments :
+       {Arguments{"config"}, Arguments{"--help"}, Arguments{"translate", trained_run()}}) {
+    const Outcome outcome = Process(arguments, few_lines, "/dev/full").wait();
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_EQ(outcome.err, "polyhead: stdout: cannot write: No space left on device\n");
+  }
+}
+
+TEST(Program, EndsQuietlyWhenItsReaderHasGone) {
+  const std::string pipe = fresh_path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread reader([&] { ::close(::open(pipe.c_str(), O_RDONLY)); });
+  Process process({"translate", trained_run()}, few_lines, pipe);
+  reader.join();
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.status, 128 + SIGPIPE);
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
+TEST(Translate, GivesALineForEveryLine) {
+  const std::string odd =
+      "a b c\r\n\n  \n\xEF\xBB\xBF"
+      "a\n\xFF\xFE b\nc\xE2\x80\xA8"
+      "d\ne\xC2\x85"
+      "f\ng\x0Bh\x0Ci\ri\n" +
+      std::string("j\0k\n", 4) + "\xED\xA0\x80\n\xF0\x9F\x98\x80 z\n<s> </s> <unk>\n\xE2\x96\x81\nlast";
+  const Outcome outcome = run({"translate", trained_run()}, odd);
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(count_lines(outcome.out), count_lines(odd) + 1);
+  EXPECT_EQ(outcome.err, "polyhead: stdin: 2 lines with invalid UTF-8, repaired with U+FFFD\n");
+  const std::vector<std::string> lines = lines_of(outcome.out);
+  EXPECT_EQ(lines[1], "");
+  EXPECT_EQ(lines[2], "");
+  EXPECT_EQ(lines[0], lines_of(run({"translate", trained_run()}, "a b c").out)[0]);
+}
+
+TEST(Translate, TakesNoLinesAtAll) {
+  const Outcome outcome = run({"translate", trained_run()}, "");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out + outcome.err, IsEmpty());
+}
+
+TEST(Translate, CropsLongLinesAndSaysSo) {
+  std::string line = "a b";
+  for (int i = 0; i < 100; ++i) line += " c";
+  const Outcome outcome =
+      run({"translate", trained_run(), "--set", "data.max_length=8"}, line + "\n" + line + "\na b c\n");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err,
+            "polyhead: 2 lines of more than 8 pieces, cut there (the smaller of data.max_length and "
+            "model.max_length - 1)\n");
+  EXPECT_EQ(lines_of(outcome.out)[0], lines_of(run({"translate", trained_run()}, "a b c c c c c c").out)[0]);
+  EXPECT_THAT(run({"translate", trained_run()}, line).err, HasSubstr("1 lines of more than 39 pieces"));
+}
+
+TEST(Translate, DependsNeitherOnThreadsNorOnWhereItReads) {
+  const std::string input = write_text("input", few_lines), output = fresh_path("output");
+  const Outcome from_file =
+      run({"translate", checkpoint_40(), "--threads", "1", "--input", input, "--output", output});
+  EXPECT_EQ(from_file.status, 0);
+  EXPECT_THAT(from_file.out, IsEmpty());
+  EXPECT_EQ(read_text(output), run({"translate", checkpoint_40(), "--threads", "3"}, few_lines).out);
+}
+
+TEST(Translate, GivesSeveralTranslations) {
+  const Outcome outcome = run({"translate", trained_run(), "--beam", "4", "--nbest", "2"}, few_lines);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const std::vector<std::string> lines = lines_of(outcome.out);
+  ASSERT_EQ(lines.size(), 7U);  // the empty line has one translation
+  EXPECT_THAT(lines[0], StartsWith("0 ||| "));
+  EXPECT_THAT(lines[1], StartsWith("0 ||| "));
+  EXPECT_EQ(lines[2], "1 |||  ||| 0");
+  const auto score = [](const std::string& line) { return std::stod(line.substr(line.rfind("||| ") + 4)); };
+  EXPECT_GE(score(lines[0]), score(lines[1]));
+  EXPECT_LT(score(lines[0]), 0);
+}
+
+TEST(Score, IsWhatTheBeamGave) {
+  const Outcome beam = run({"translate", trained_run(), "--pieces", "--scores"}, few_lines);
+  ASSERT_EQ(beam.status, 0);
+  std::string pieces;
+  std::vector<double> expected;
+  for (const std::string& line : lines_of(beam.out)) {
+    expected.push_back(std::stod(line));
+    pieces += line.substr(line.find('\t') + 1) + "\n";
+  }
+  const std::string source = write_text("source", few_lines), target = write_text("target", pieces);
+  const Outcome scored = run({"score", trained_run(), "--source", source, "--target", target, "--pieces"});
+  ASSERT_EQ(scored.status, 0) << scored.err;
+  const std::vector<std::string> scores = lines_of(scored.out);
+  ASSERT_EQ(scores.size(), 4U);
+  for (const std::size_t i : {0U, 2U, 3U}) EXPECT_NEAR(std::stod(scores[i]), expected[i], 1e-4);
+  EXPECT_LT(std::stod(scores[1]), 0);  // of the end token alone
+  EXPECT_EQ(run({"score", trained_run(), "--source", source, "--target", target}).out, scored.out);
+}
+
+TEST(Score, NeedsEqualNumbersOfLines) {
+  const std::string source = write_text("source", "a\nb\nc\n"), target = write_text("target", "a\nb");
+  const Outcome outcome = run({"score", trained_run(), "--source", source, "--target", target});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.err, "polyhead: " + source + " has 3 lines, but " + target + " has 2\n");
+}
+
+TEST(Evaluate, ReportsScoresWithSignatures) {
+  const std::string output = fresh_path("output");
+  const Outcome outcome = run({"evaluate", trained_run(), "--split", "valid", "--json", "--output", output,
+                               "--metrics", "bleu,chrf,ter,exact_match,loss,perplexity,token_accuracy"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report.size(), 7U);
+  EXPECT_THAT(report.at("bleu").at("signature").get<std::string>(),
+              StartsWith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:"));
+  EXPECT_EQ(count_lines(read_text(output)), 20);
+  // What training validated is what evaluation measures.
+  json logged;
+  for (const std::string& line : lines_of(read_text(trained_run() + "/train.jsonl"))) {
+    const json entry = json::parse(line);
+    if (entry.contains("validation")) logged[entry.at("step").dump()] = entry.at("validation");
+  }
+  const json state = json::parse(run({"inspect", trained_run(), "--json"}).out);
+  const json& best = logged.at(state.at("step").dump());
+  EXPECT_NEAR(report.at("loss").at("score"), best.at("loss"), 1e-6);
+  EXPECT_NEAR(report.at("perplexity").at("score"), best.at("perplexity"), 1e-4);
+  EXPECT_NEAR(report.at("token_accuracy").at("score"), best.at("token_accuracy"), 1e-6);
+}
+
+TEST(Evaluate, MeasuresGivenFilesAsMetricsDoes) {
+  const std::string source = write_text("source", few_lines), first = write_text("first", few_lines),
+                    second = write_text("second", "a b c d\nx\nd e f\nq z\n"), output = fresh_path("output");
+  const Outcome outcome =
+      run({"evaluate", trained_run(), "--source", source, "--target", first, "--target", second, "--metrics",
+           "bleu,chrf", "--set", "evaluation.tokenize=none", "--output", output, "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const Outcome metrics = run({"metrics", "--hypothesis", output, "--reference", first, "--reference", second,
+                               "--metrics", "bleu,chrf", "--tokenize", "none", "--json"});
+  EXPECT_EQ(json::parse(outcome.out), json::parse(metrics.out));
+  EXPECT_THAT(outcome.out, HasSubstr("nrefs:2|"));
+}
+
+TEST(Evaluate, NeedsEqualNumbersOfLines) {
+  const std::string source = write_text("source", "a\nb\nc\n"), target = write_text("target", "a\nb\n");
+  const Outcome outcome = run({"evaluate", trained_run(), "--source", source, "--target", target});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.err, "polyhead: " + source + " has 3 lines, but " + target + " has 2\n");
+}
+
+TEST(Average, WritesACheckpointThatTranslates) {
+  const Outcome outcome = run({"average", trained_run(), "--last", "3"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, trained_run() + "/average.h5\n");
+  const std::string path = trained_run() + "/average.h5", again = fresh_path("average.h5");
+  EXPECT_EQ(count_lines(run({"translate", path}, few_lines).out), 4);
+  const json description = json::parse(run({"inspect", path, "--json"}).out);
+  EXPECT_EQ(description.at("state").at("averaged"), (json{20, 30, 40}));
+  EXPECT_EQ(description.at("has_optimizer"), false);
+  EXPECT_EQ(run({"average", trained_run(), "--last", "3", "--out", again}).out, again + "\n");
+  EXPECT_TRUE(read_text(path) == read_text(again));
+  EXPECT_EQ(run({"average", trained_run(), "--best", "1", "--out", again}).status, 0);
+}
+
+TEST(Metrics, ComparesFiles) {
+  const std::string reference = write_text("reference", "the cat sat on the mat .\nHello there , world !\n");
+  const Outcome same = run({"metrics", "--hypothesis", reference, "--reference", reference, "--json",
+                            "--metrics", "bleu,chrf,ter,exact_match,token_accuracy"});
+  ASSERT_EQ(same.status, 0) << same.err;
+  const json report = json::parse(same.out);
+  for (const char* metric : {"bleu", "chrf", "exact_match", "token_accuracy"})
+    EXPECT_NEAR(report.at(metric).at("score"), 100, 1e-9);
+  EXPECT_EQ(report.at("ter").at("score"), 0);
+  const std::string upper = write_text("upper", "THE CAT SAT ON THE MAT .\nHELLO THERE , WORLD !\n");
+  const Outcome lower = run({"metrics", "--hypothesis", upper, "--reference", reference, "--lowercase",
+                             "--json", "--smooth", "add-k", "--smooth-value", "2", "--word-order", "2"});
+  const json lower_report = json::parse(lower.out);
+  EXPECT_EQ(lower_report.at("bleu")
+                .at("signature")
+                .get<std::string>()
+                .find("nrefs:1|case:lc|eff:no|tok:13a|smooth:add-k[2.00]|"),
+            0U);
+  EXPECT_THAT(lower_report.at("chrf").at("signature").get<std::string>(), HasSubstr("nw:2"));
+  const Outcome table =
+      run({"metrics", "--hypothesis", reference, "--reference", reference, "--metrics", "bleu"});
+  EXPECT_THAT(table.out, AllOf(StartsWith("bleu    100.0000  nrefs:1|"), EndsWith("\n")));
+}
+
+TEST(Metrics, ScoresSentences) {
+  const std::string reference = write_text("reference", "a b c d\ne f g h\n"),
+                    hypothesis = write_text("hypothesis", "a b c d\nx\n");
+  const Outcome outcome = run({"metrics", "--hypothesis", hypothesis, "--reference", reference, "--sentences",
+                               "--metrics", "exact_match,ter"});
+  EXPECT_EQ(outcome.out, "100\t0\n0\t100\n");
+}
+
+TEST(Metrics, NeedsEqualNumbersOfLines) {
+  const std::string hypothesis = write_text("hypothesis", "a\nb\nc\n"),
+                    reference = write_text("reference", "a\nb\n");
+  const Outcome outcome = run({"metrics", "--hypothesis", hypothesis, "--reference", reference});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.err, "polyhead: " + hypothesis + " has 3 lines, but " + reference + " has 2\n");
+}
+
+TEST(Inspect, DescribesACheckpoint) {
+  const json description = json::parse(run({"inspect", checkpoint_40(), "--json"}).out);
+  EXPECT_EQ(description.at("step"), 40);
+  EXPECT_EQ(description.at("has_optimizer"), true);
+  EXPECT_EQ(description.at("vocabulary").at("kind"), "word");
+  std::int64_t count = 0;
+  json query;
+  for (const json& p : description.at("parameters")) {
+    count += p.at("count").get<std::int64_t>();
+    if (p.at("path") == "encoder/layers/0/self_attention/query/weight") query = p.at("shape");
+  }
+  EXPECT_EQ(query, (json{16, 16}));
+  EXPECT_EQ(description.at("parameter_count"), count);
+  EXPECT_FALSE(description.at("state").at("best").empty());
+  const auto config = config::parse<train::Config>(description.at("config").get<std::string>(), "config");
+  EXPECT_EQ(config.model.d_model, 16);
+  const Outcome text = run({"inspect", trained_run()});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.out, AllOf(HasSubstr("encoder/layers/0/self_attention/query/weight"), HasSubstr("[16,16]"),
+                              HasSubstr("d_model: 16"), HasSubstr("best: ")));
+}
+
+TEST(Config, IsResolvedAndReadsBack) {
+  const Outcome outcome = run({"config", tiny_config(), "--set", "training.max_steps=7"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("max_steps: 7\n"), HasSubstr("beta2: 0.98\n")));
+  EXPECT_EQ(run({"config", write_text("resolved.yaml", outcome.out)}).out, outcome.out);
+  EXPECT_THAT(run({"config"}).out, StartsWith("name: toy\n"));
+  EXPECT_THAT(run({"config", "--keys"}).out, HasSubstr("| `training.batch_tokens`"));
+}
+
+TEST(Config, TellsAllThatIsWrong) {
+  const std::string path =
+      write_text("wrong.yaml", "model:\n  heads: 6\n  d_modle: 128\ntraining: {max_steps: many}\n");
+  const Outcome outcome = run({"config", path, "--set", "seed=-1"});
+  EXPECT_EQ(outcome.status, 2);
+  const std::vector<std::string> lines = lines_of(outcome.err);
+  ASSERT_EQ(lines.size(), 4U) << outcome.err;
+  EXPECT_THAT(lines[0], StartsWith("polyhead: " + path + ":2: model.heads: 6 does not divide d_model 512"));
+  EXPECT_EQ(lines[1], "polyhead: " + path + ":3: model.d_modle: unknown key, did you mean model.d_model?");
+  EXPECT_THAT(lines[2],
+              StartsWith("polyhead: " + path + ":4: training.max_steps: \"many\", expected an integer"));
+  EXPECT_THAT(lines[3], StartsWith("polyhead: --set seed=-1: seed: -1, expected "));
+}
+
+}  // namespace
+}  // namespace polyhead::testing

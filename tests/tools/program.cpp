@@ -1,0 +1,116 @@
+#include "tools/program.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+extern char** environ;
+
+namespace polyhead::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  std::string path = (fs::temp_directory_path() / "polyhead-tools-XXXXXX").string();
+  Folder() { ::mkdtemp(path.data()); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+}  // namespace
+
+const std::string& scratch_folder() {
+  static const Folder folder;
+  return folder.path;
+}
+
+std::string fresh_path(const std::string& name) {
+  static int count = 0;
+  return scratch_folder() + "/" + std::to_string(++count) + "-" + name;
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string write_text(const std::string& name, const std::string& text) {
+  const std::string path = fresh_path(name);
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+Process::Process(const Arguments& arguments, const std::string& input, const std::string& out)
+    : out_(out.empty() ? fresh_path("out") : out), err_(fresh_path("err")) {
+  std::vector<std::string> words{POLYHEAD_PROGRAM};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const std::string in = write_text("in", input);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, in.c_str(), O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), O_WRONLY | O_CREAT, 0600);
+  const int error = posix_spawn(&id_, POLYHEAD_PROGRAM, &actions, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::runtime_error("cannot start " POLYHEAD_PROGRAM);
+}
+
+Process::~Process() {
+  if (id_ < 0) return;
+  signal(SIGKILL);
+  ::waitpid(id_, nullptr, 0);
+}
+
+void Process::signal(int number) const {
+  if (id_ >= 0) ::kill(id_, number);
+}
+
+bool Process::running() {
+  if (id_ >= 0 && ::waitpid(id_, &raw_status_, WNOHANG) == id_) id_ = -1;
+  return id_ >= 0;
+}
+
+Outcome Process::wait() {
+  if (id_ >= 0) ::waitpid(id_, &raw_status_, 0);
+  id_ = -1;
+  const int status = WIFEXITED(raw_status_) ? WEXITSTATUS(raw_status_) : 128 + WTERMSIG(raw_status_);
+  return {status, fs::is_regular_file(out_) ? read_text(out_) : "", read_text(err_)};
+}
+
+Outcome run(const Arguments& arguments, const std::string& input) { return Process(arguments, input).wait(); }
+
+std::string tiny_config() {
+  static const std::string path = write_text("tiny.yaml", R"(name: tiny
+data: {task: copy, train_size: 300, valid_size: 20, test_size: 30}
+tokenizer: {kind: word}
+model: {encoder_layers: 1, decoder_layers: 1, d_model: 16, heads: 2, d_ff: 32, dropout: 0.1, max_length: 40}
+training: {batch_tokens: 256, max_steps: 40, learning_rate: 0.02, warmup_steps: 10, validate_every: 10, checkpoint_every: 10, keep_last: 4}
+decoding: {beam_size: 3}
+)");
+  return path;
+}
+
+const std::string& trained_run() {
+  static const std::string folder = [] {
+    const std::string path = fresh_path("trained");
+    const Outcome outcome = run({"train", tiny_config(), "--out", path, "--threads", "2"});
+    if (outcome.status != 0) throw std::runtime_error("training failed: " + outcome.err);
+    return path;
+  }();
+  return folder;
+}
+
+}  // namespace polyhead::testing

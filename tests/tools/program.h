@@ -1,0 +1,51 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+/// The built program, run from outside.
+namespace polyhead::testing {
+
+using Arguments = std::vector<std::string>;
+
+struct Outcome {
+  int status = 0;  ///< the exit status, or 128 + the signal that ended it
+  std::string out, err;
+};
+
+/// A folder that is removed when the test program ends.
+const std::string& scratch_folder();
+/// A path in scratch_folder() that no other call gave.
+std::string fresh_path(const std::string& name);
+
+std::string read_text(const std::string& path);
+/// Writes a file of its own and gives its path.
+std::string write_text(const std::string& name, const std::string& text);
+
+/// The program with a file of its own for each stream; stdout may be a path instead.
+class Process {
+ public:
+  explicit Process(const Arguments& arguments, const std::string& input = "", const std::string& out = "");
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  void signal(int number) const;
+  bool running();
+  Outcome wait();
+
+ private:
+  std::string out_, err_;
+  pid_t id_ = -1;
+  int raw_status_ = 0;
+};
+
+Outcome run(const Arguments& arguments, const std::string& input = "");
+
+/// A configuration of a small copy task that trains in seconds, written to a file.
+std::string tiny_config();
+/// A run of tiny_config() that ended; trained once.
+const std::string& trained_run();
+
+}  // namespace polyhead::testing
