@@ -17,9 +17,10 @@ PhiloxBlock philox(PhiloxBlock c, std::uint64_t key) {
 }
 
 RngKey RngKey::fold(std::uint64_t data) const {
-  // The last counter word keeps derived keys apart from the draws made with this key, whose last word is small.
-  const PhiloxBlock block =
-      philox({static_cast<std::uint32_t>(data), static_cast<std::uint32_t>(data >> 32), 0, 0xFFFFFFFF}, value);
+  // The last counter word keeps derived keys apart from the draws made with this key, whose last word is
+  // small.
+  const PhiloxBlock block = philox(
+      {static_cast<std::uint32_t>(data), static_cast<std::uint32_t>(data >> 32), 0, 0xFFFFFFFF}, value);
   return {block[0] | std::uint64_t{block[1]} << 32};
 }
 
@@ -27,7 +28,8 @@ RngKey RngKey::fold(std::string_view path) const { return fold(hash(path)); }
 
 std::uint32_t RandomStream::next() {
   if (left_ == 0) {
-    block_ = philox({static_cast<std::uint32_t>(counter_), static_cast<std::uint32_t>(counter_ >> 32), 0, 0}, key_.value);
+    block_ = philox({static_cast<std::uint32_t>(counter_), static_cast<std::uint32_t>(counter_ >> 32), 0, 0},
+                    key_.value);
     ++counter_;
     left_ = 4;
   }

@@ -20,9 +20,11 @@ std::string resolve_checkpoint(const std::string& run_or_checkpoint) {
   if (!std::filesystem::is_directory(run_or_checkpoint)) return run_or_checkpoint;
   const RunFolder folder(run_or_checkpoint);
   const std::vector<CheckpointFile> files = list_checkpoints(folder.checkpoints());
-  require<FileError>(!files.empty(), run_or_checkpoint, ": no checkpoint in ", folder.checkpoints(), ", expected step-*.h5");
+  require<FileError>(!files.empty(), run_or_checkpoint, ": no checkpoint in ", folder.checkpoints(),
+                     ", expected step-*.h5");
   const std::optional<std::int64_t> best = folder.best_step();
-  const auto chosen = std::find_if(files.begin(), files.end(), [&](const CheckpointFile& f) { return best == f.step; });
+  const auto chosen =
+      std::find_if(files.begin(), files.end(), [&](const CheckpointFile& f) { return best == f.step; });
   return chosen == files.end() ? files.back().path : chosen->path;
 }
 
@@ -37,9 +39,10 @@ void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arra
                const std::string& path) {
   for (const nn::Parameter& p : store.parameters()) {
     const NamedArray* array = find(arrays, p.path);
-    require<FileError>(array != nullptr, path, ": no parameter ", p.path, ", expected one of shape ", p.shape);
-    require<FileError>(array->shape == p.shape, path, ": parameter ", p.path, " of shape ", array->shape, ", expected ",
+    require<FileError>(array != nullptr, path, ": no parameter ", p.path, ", expected one of shape ",
                        p.shape);
+    require<FileError>(array->shape == p.shape, path, ": parameter ", p.path, " of shape ", array->shape,
+                       ", expected ", p.shape);
     std::copy(array->values.begin(), array->values.end(), nn::ParameterStore::view(p, slab).as<float>());
   }
   for (const NamedArray& array : arrays)

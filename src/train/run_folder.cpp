@@ -22,7 +22,8 @@ json parse_line(const std::string& line) { return json::parse(line, nullptr, fal
 }  // namespace
 
 bool RunFolder::exists() const {
-  return std::filesystem::exists(config()) || std::filesystem::exists(log()) || !list_checkpoints(checkpoints()).empty();
+  return std::filesystem::exists(config()) || std::filesystem::exists(log()) ||
+         !list_checkpoints(checkpoints()).empty();
 }
 
 void RunFolder::create(const std::string& config_yaml) const {

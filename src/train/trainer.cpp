@@ -16,7 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 std::vector<DecayRange> decay_ranges(const nn::ParameterStore& store) {
   std::vector<DecayRange> ranges;
@@ -25,12 +27,15 @@ std::vector<DecayRange> decay_ranges(const nn::ParameterStore& store) {
 }
 
 /// The tokenizers of a run: those of the checkpoint it goes on from, else learnt from the training text.
-text::TextPipeline make_pipeline(const Config& config, const Checkpoint* from, const data::ParallelText& text) {
+text::TextPipeline make_pipeline(const Config& config, const Checkpoint* from,
+                                 const data::ParallelText& text) {
   if (from) return text::TextPipeline::deserialize(from->vocabulary);
   return text::TextPipeline::learn(config.tokenizer, config.data.lowercase, text.source, text.target);
 }
 
-data::Filter training_filter(const Config& config) { return {.skip_empty = true, .max_length = config.max_pieces()}; }
+data::Filter training_filter(const Config& config) {
+  return {.skip_empty = true, .max_length = config.max_pieces()};
+}
 
 /// One run, from its state at some update on.
 class Trainer {
@@ -79,8 +84,8 @@ nn::Transformer make_model(const Config& config, const text::TextPipeline& pipel
   return model;
 }
 
-Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& observer, const Checkpoint* resumed,
-                 const Checkpoint* initial)
+Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& observer,
+                 const Checkpoint* resumed, const Checkpoint* initial)
     : config_(config),
       options_(options),
       observer_(observer),
@@ -106,12 +111,15 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
   }
   state_.corpus = digest(corpus_);
   if (config.training.ema_decay > 0) average_.emplace(Shape{store.slab_size()}, DType::f32);
-  if (initial) fill_slab(store, initial->ema.empty() ? initial->parameters : initial->ema, store.slab(), *config.training.initial_checkpoint);
+  if (initial)
+    fill_slab(store, initial->ema.empty() ? initial->parameters : initial->ema, store.slab(),
+              *config.training.initial_checkpoint);
   if (average_) copy(store.slab(), average_->tensor());
   if (resumed) {
     const std::string path = checkpoint_path(folder_.checkpoints(), resumed->step);
     const TrainerState read = TrainerState::parse(resumed->state, path);
-    require<DataError>(read.corpus == state_.corpus, path, ": the training data are not those that the run began with");
+    require<DataError>(read.corpus == state_.corpus, path,
+                       ": the training data are not those that the run began with");
     state_ = read;
     schedule_.restore(state_.schedule);
     fill_slab(store, resumed->parameters, store.slab(), path);
@@ -145,8 +153,9 @@ TrainResult Trainer::run() {
   while (!reason) {
     if (planned_epoch != state_.epoch) {
       planned_epoch = state_.epoch;
-      plan = data::BatchPlan::training(corpus_, std::int64_t{config_.training.batch_tokens} * config_.training.accumulate,
-                                       config_.seed, static_cast<std::uint64_t>(planned_epoch));
+      plan = data::BatchPlan::training(
+          corpus_, std::int64_t{config_.training.batch_tokens} * config_.training.accumulate, config_.seed,
+          static_cast<std::uint64_t>(planned_epoch));
     }
     update(plan[state_.batch]);
     ++state_.batch;
@@ -156,7 +165,8 @@ TrainResult Trainer::run() {
       state_.batch = 0;
     }
     if (validation_ && config_.training.validate_every.due(state_.step, epoch_ended)) validate();
-    if (config_.training.checkpoint_every.due(state_.step, epoch_ended) || state_.is_best(state_.step)) save();
+    if (config_.training.checkpoint_every.due(state_.step, epoch_ended) || state_.is_best(state_.step))
+      save();
     reason = limit_reached();
     if (!reason && options_.stop_requested()) reason = StopReason::signal;
   }
@@ -176,7 +186,8 @@ void Trainer::update(std::span<const std::int32_t> pairs) {
   const nn::ParameterStore& store = model_.parameters();
   adam_.step({store.slab(), sum.gradients(), first_moment_.tensor(), second_moment_.tensor()}, step, rate,
              clip_factor(norm, config_.training.adam.clip_norm) / totals.tokens, options_.threads);
-  if (average_) update_average(average_->tensor(), store.slab(), config_.training.ema_decay, options_.threads);
+  if (average_)
+    update_average(average_->tensor(), store.slab(), config_.training.ema_decay, options_.threads);
   state_.step = step;
   const StepReport report{.step = step,
                           .epoch = state_.epoch + 1,
@@ -198,23 +209,27 @@ void Trainer::check_finite(const TreeReduction& sum, double norm, double rate) c
   std::string where = "none: the norm overflows";
   for (const nn::Parameter& p : model_.parameters().parameters())
     if (bad >= p.offset && bad < p.offset + p.size()) where = p.path;
-  throw NumbersError(concat("training failed at step ", state_.step + 1, ": loss ", totals.loss / totals.tokens,
-                            ", learning rate ", rate, ", gradient norm ", norm, ", first parameter with a gradient that is not finite: ",
-                            where, "; the last checkpoint is unchanged"));
+  throw NumbersError(concat("training failed at step ", state_.step + 1, ": loss ",
+                            totals.loss / totals.tokens, ", learning rate ", rate, ", gradient norm ", norm,
+                            ", first parameter with a gradient that is not finite: ", where,
+                            "; the last checkpoint is unchanged"));
 }
 
 void Trainer::validate() {
   const nn::ParameterStore& store = model_.parameters();
   // The average stands in for the weights, as it will when decoding.
   const auto exchange = [&] {
-    if (average_) std::swap_ranges(store.slab().as<float>(), store.slab().as<float>() + store.slab_size(), average_->tensor().as<float>());
+    if (average_)
+      std::swap_ranges(store.slab().as<float>(), store.slab().as<float>() + store.slab_size(),
+                       average_->tensor().as<float>());
   };
   exchange();
   const Figures figures = validation_->run(model_, config_.training.decoded_metrics(), workers_);
   exchange();
   for (const auto& [name, value] : figures)
-    require<NumbersError>(std::isfinite(value), "validation failed at step ", state_.step, ": ", config::Codec<Metric>::text(name), " is ",
-                          value, "; the last checkpoint is unchanged");
+    require<NumbersError>(std::isfinite(value), "validation failed at step ", state_.step, ": ",
+                          config::Codec<Metric>::text(name), " is ", value,
+                          "; the last checkpoint is unchanged");
   const Metric metric = config_.training.best_metric;
   const bool best = state_.record(figures.at(metric), lower_is_better(metric), config_.training.keep_best);
   schedule_.validated(lower_is_better(metric) ? -figures.at(metric) : figures.at(metric));
@@ -268,7 +283,8 @@ std::optional<Checkpoint> resume_point(const Config& config, const RunFolder& fo
   }
   std::string changed;
   for (const config::Difference& d : config::difference(config_of(*latest.checkpoint, latest.path), config))
-    if (!may_change_on_resume(d.key)) changed += concat(changed.empty() ? "" : ", ", d.key, " (", d.first, " -> ", d.second, ")");
+    if (!may_change_on_resume(d.key))
+      changed += concat(changed.empty() ? "" : ", ", d.key, " (", d.first, " -> ", d.second, ")");
   require(changed.empty(), folder.path(), ": cannot resume with other settings: ", changed,
           "; expected only limits and intervals to change");
   observer.message(concat("resuming from ", latest.path));
@@ -279,11 +295,16 @@ std::optional<Checkpoint> resume_point(const Config& config, const RunFolder& fo
 
 const char* name(StopReason reason) {
   switch (reason) {
-    case StopReason::max_steps: return "training.max_steps";
-    case StopReason::max_epochs: return "training.max_epochs";
-    case StopReason::max_minutes: return "training.max_minutes";
-    case StopReason::patience: return "training.patience";
-    case StopReason::signal: return "a signal";
+    case StopReason::max_steps:
+      return "training.max_steps";
+    case StopReason::max_epochs:
+      return "training.max_epochs";
+    case StopReason::max_minutes:
+      return "training.max_minutes";
+    case StopReason::patience:
+      return "training.patience";
+    case StopReason::signal:
+      return "a signal";
   }
   return "";
 }

@@ -70,7 +70,8 @@ TrainerState TrainerState::parse(const std::string& text, const std::string& pat
 std::string digest(const data::ParallelCorpus& corpus) {
   std::vector<std::int32_t> ids;
   for (std::int32_t i = 0; i < corpus.size(); ++i)
-    for (const auto sentence : {corpus.source(i), corpus.target(i)}) ids.insert(ids.end(), sentence.begin(), sentence.end());
+    for (const auto sentence : {corpus.source(i), corpus.target(i)})
+      ids.insert(ids.end(), sentence.begin(), sentence.end());
   return sha256(std::as_bytes(std::span(ids)));
 }
 

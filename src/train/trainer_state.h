@@ -15,14 +15,14 @@ struct TrainerState {
     std::int64_t step = 0;
     double score = 0;
   };
-  std::int64_t step = 0;    ///< updates made
-  std::int64_t epoch = 0;   ///< epochs ended
-  std::int64_t batch = 0;   ///< updates made of the epoch under way
-  double seconds = 0;       ///< of training
-  std::vector<Scored> best; ///< best first
+  std::int64_t step = 0;     ///< updates made
+  std::int64_t epoch = 0;    ///< epochs ended
+  std::int64_t batch = 0;    ///< updates made of the epoch under way
+  double seconds = 0;        ///< of training
+  std::vector<Scored> best;  ///< best first
   std::int64_t validations_without_best = 0;
   Schedule::State schedule;
-  std::string corpus;       ///< digest of the encoded training data
+  std::string corpus;  ///< digest of the encoded training data
 
   /// Notes the score of this step among the best `keep`; whether it is better than all before.
   bool record(double score, bool lower_is_better, int keep);

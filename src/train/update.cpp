@@ -18,7 +18,8 @@ std::span<T> room(Arena& arena, std::int64_t count) {
   return {arena.allocate<T>(n), n};
 }
 
-ShardTotals totals_of(double loss, const Tensor& token_loss, const Tensor& predictions, std::span<const std::int32_t> outputs) {
+ShardTotals totals_of(double loss, const Tensor& token_loss, const Tensor& predictions,
+                      std::span<const std::int32_t> outputs) {
   ShardTotals totals{.loss = loss, .tokens = static_cast<double>(outputs.size())};
   dispatch(token_loss.dtype, [&]<class T>() {
     for (const T x : token_loss.span<T>()) totals.negative_log_likelihood += static_cast<double>(x);
@@ -30,8 +31,9 @@ ShardTotals totals_of(double loss, const Tensor& token_loss, const Tensor& predi
 
 }  // namespace
 
-ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
-                        std::int32_t first, double label_smoothing, RngKey key, const Tensor& gradients) {
+ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus& corpus,
+                        std::span<const std::int32_t> pairs, std::int32_t first, double label_smoothing,
+                        RngKey key, const Tensor& gradients) {
   if (pairs.empty()) return {};
   const ArenaScope scope(activations_);
   const data::TokenCount tokens = data::count_tokens(corpus, pairs);
@@ -49,12 +51,13 @@ ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus
   const DType dtype = model.parameters().dtype();
   const Tensor token_loss = activations_.tensor({tokens.target}, dtype);
   const Tensor predictions = activations_.tensor({tokens.target}, DType::i32);
-  const Var loss = model.loss(context, {ids_of(batch.source), segments_of(batch.source_segments, first)},
-                              {ids_of(batch.target_input), segments_of(batch.target_segments, first)},
-                              ids_of(batch.target_output),
-                              {.label_smoothing = label_smoothing, .token_loss = token_loss, .predictions = predictions});
+  const Var loss = model.loss(
+      context, {ids_of(batch.source), segments_of(batch.source_segments, first)},
+      {ids_of(batch.target_input), segments_of(batch.target_segments, first)}, ids_of(batch.target_output),
+      {.label_smoothing = label_smoothing, .token_loss = token_loss, .predictions = predictions});
   if (training) tape.backward(loss);
-  const double value = dispatch(dtype, [&]<class T>() { return static_cast<double>(*loss.value().template as<T>()); });
+  const double value =
+      dispatch(dtype, [&]<class T>() { return static_cast<double>(*loss.value().template as<T>()); });
   return totals_of(value, token_loss, predictions, batch.target_output);
 }
 
@@ -64,8 +67,9 @@ GradientStep::GradientStep(const nn::Transformer& model, int shards, std::span<W
       shards_(static_cast<std::size_t>(shards)),
       reduction_(shards, model.parameters().slab_size(), model.parameters().dtype()) {}
 
-const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
-                                       double label_smoothing, RngKey key) {
+const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus,
+                                       std::span<const std::int32_t> pairs, double label_smoothing,
+                                       RngKey key) {
   data::cut_shards(corpus, pairs, shards_);
   const auto n = static_cast<std::int64_t>(shards_.size());
   reduction_.begin(n);
@@ -73,14 +77,14 @@ const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus, std::
     const auto shard = shards_[static_cast<std::size_t>(i)];
     const auto first = static_cast<std::int32_t>(shard.data() - pairs.data());
     const Tensor gradients = reduction_.acquire(i);
-    reduction_.complete(
-        i, workers_[static_cast<std::size_t>(worker)].run(model_, corpus, shard, first, label_smoothing, key, gradients));
+    reduction_.complete(i, workers_[static_cast<std::size_t>(worker)].run(model_, corpus, shard, first,
+                                                                          label_smoothing, key, gradients));
   });
   return reduction_;
 }
 
-ShardTotals evaluate_loss(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::int64_t batch_tokens,
-                          std::span<Worker> workers) {
+ShardTotals evaluate_loss(const nn::Transformer& model, const data::ParallelCorpus& corpus,
+                          std::int64_t batch_tokens, std::span<Worker> workers) {
   const data::BatchPlan plan = data::BatchPlan::validation(corpus, batch_tokens);
   std::vector<ShardTotals> totals(static_cast<std::size_t>(plan.size()));
   parallel_for(static_cast<int>(workers.size()), plan.size(), [&](std::int64_t i, int worker) {

@@ -12,8 +12,9 @@ std::vector<std::string> Translations::lines(const text::TextPipeline& pipeline)
   return result;
 }
 
-Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline, const Config& config,
-                             std::span<const std::string> lines, int threads, const decode::Progress& progress) {
+Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline,
+                             const Config& config, std::span<const std::string> lines, int threads,
+                             const decode::Progress& progress) {
   const std::size_t longest = static_cast<std::size_t>(config.max_pieces()) + 1;
   Translations result;
   std::vector<std::vector<std::int32_t>> ids;
@@ -36,12 +37,14 @@ metrics::Options metric_options(const EvaluationConfig& config) {
   return options;
 }
 
-data::ParallelCorpus loss_corpus(const Config& config, const data::ParallelText& text, const text::TextPipeline& pipeline) {
-  return data::ParallelCorpus::encode(text, pipeline, {.skip_empty = true, .max_length = config.model.max_length - 1});
+data::ParallelCorpus loss_corpus(const Config& config, const data::ParallelText& text,
+                                 const text::TextPipeline& pipeline) {
+  return data::ParallelCorpus::encode(text, pipeline,
+                                      {.skip_empty = true, .max_length = config.model.max_length - 1});
 }
 
-Figures loss_figures(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::int64_t batch_tokens,
-                     std::span<Worker> workers) {
+Figures loss_figures(const nn::Transformer& model, const data::ParallelCorpus& corpus,
+                     std::int64_t batch_tokens, std::span<Worker> workers) {
   const ShardTotals totals = evaluate_loss(model, corpus, batch_tokens, workers);
   const double loss = totals.negative_log_likelihood / totals.tokens;
   return {{Metric::loss, loss},
@@ -49,17 +52,20 @@ Figures loss_figures(const nn::Transformer& model, const data::ParallelCorpus& c
           {Metric::token_accuracy, 100 * totals.correct / totals.tokens}};
 }
 
-Validation::Validation(const Config& config, const data::ParallelText& text, const text::TextPipeline& pipeline)
+Validation::Validation(const Config& config, const data::ParallelText& text,
+                       const text::TextPipeline& pipeline)
     : config_(config), text_(text), pipeline_(pipeline), corpus_(loss_corpus(config, text, pipeline)) {}
 
-Figures Validation::run(const nn::Transformer& model, std::span<const Metric> decoded, std::span<Worker> workers) const {
+Figures Validation::run(const nn::Transformer& model, std::span<const Metric> decoded,
+                        std::span<Worker> workers) const {
   Figures figures = loss_figures(model, corpus_, config_.training.batch_tokens, workers);
   if (decoded.empty()) return figures;
   Config greedy = config_;
   greedy.decoding.method = decode::Method::beam;
   greedy.decoding.beam_size = greedy.decoding.nbest = 1;
   const std::vector<std::string> translations =
-      translate_lines(model, pipeline_, greedy, text_.source, static_cast<int>(workers.size())).lines(pipeline_);
+      translate_lines(model, pipeline_, greedy, text_.source, static_cast<int>(workers.size()))
+          .lines(pipeline_);
   for (const Metric metric : decoded)
     figures[metric] = metrics::corpus(config::Codec<Metric>::text(metric), translations, {text_.target},
                                       metric_options(config_.evaluation))

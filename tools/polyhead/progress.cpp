@@ -12,7 +12,8 @@ namespace polyhead::tools {
 
 std::string clock_text(double seconds) {
   const auto s = static_cast<std::int64_t>(seconds);
-  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
+  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+                   : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
 TrainingProgress::TrainingProgress(const train::TrainingConfig& limits)
@@ -44,9 +45,10 @@ void TrainingProgress::step(const train::StepReport& report) {
   if (Clock::now() - shown_ < every && !last) return;
   shown_ = Clock::now();
   const std::string total = limits_.max_steps ? fmt::format("/{}", *limits_.max_steps) : "";
-  const std::string text = fmt::format("step {}{} | epoch {} | loss {:.4f} | lr {:.3g} | {:.0f} tokens/s | {}{}", report.step, total,
-                                       report.epoch, loss_ / tokens_, report.learning_rate, tokens_ / seconds_,
-                                       clock_text(report.seconds), eta(report));
+  const std::string text =
+      fmt::format("step {}{} | epoch {} | loss {:.4f} | lr {:.3g} | {:.0f} tokens/s | {}{}", report.step,
+                  total, report.epoch, loss_ / tokens_, report.learning_rate, tokens_ / seconds_,
+                  clock_text(report.seconds), eta(report));
   if (terminal_) {
     std::cerr << (open_ ? "\r\033[K" : "") << text << std::flush;
     open_ = true;
@@ -58,7 +60,8 @@ void TrainingProgress::step(const train::StepReport& report) {
 
 void TrainingProgress::validated(std::int64_t step, const train::Figures& figures, bool best) {
   std::string text = fmt::format("validation at step {}:", step);
-  for (const auto& [metric, value] : figures) text += fmt::format(" {} {:.4g}", config::Codec<train::Metric>::text(metric), value);
+  for (const auto& [metric, value] : figures)
+    text += fmt::format(" {} {:.4g}", config::Codec<train::Metric>::text(metric), value);
   line(text + (best ? " (best)" : ""));
 }
 

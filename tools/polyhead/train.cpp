@@ -25,7 +25,8 @@ struct Options {
 train::Config configuration(const Options& o) {
   if (!o.config.empty()) return config::load<train::Config>(o.config, o.overrides);
   const std::string of_run = train::RunFolder(o.out).config();
-  if (o.resume && !o.out.empty() && std::filesystem::exists(of_run)) return config::load<train::Config>(of_run, o.overrides);
+  if (o.resume && !o.out.empty() && std::filesystem::exists(of_run))
+    return config::load<train::Config>(of_run, o.overrides);
   return config::parse<train::Config>(default_config, "the default configuration", o.overrides);
 }
 
@@ -34,9 +35,12 @@ int run(const Options& o) {
   const std::string folder = o.out.empty() ? "runs/" + config.name : o.out;
   TrainingProgress progress(config.training);
   watch_signals();
-  const train::TrainResult result = train::train(
-      config, {.folder = folder, .threads = o.threads, .resume = o.resume, .stop_requested = [] { return signal_received() != 0; }},
-      progress);
+  const train::TrainResult result = train::train(config,
+                                                 {.folder = folder,
+                                                  .threads = o.threads,
+                                                  .resume = o.resume,
+                                                  .stop_requested = [] { return signal_received() != 0; }},
+                                                 progress);
   progress.message(fmt::format("{}: ended at step {} by {}", folder, result.step, name(result.reason)));
   return result.reason == train::StopReason::signal ? 128 + signal_received() : 0;
 }
@@ -46,7 +50,8 @@ int run(const Options& o) {
 Command add_train(CLI::App& program) {
   CLI::App* command = program.add_subcommand("train", "Train a Transformer as a YAML file says");
   auto o = std::make_shared<Options>();
-  command->add_option("CONFIG", o->config, "configuration; without one, the built-in toy task (configs/toy.yaml)");
+  command->add_option("CONFIG", o->config,
+                      "configuration; without one, the built-in toy task (configs/toy.yaml)");
   command->add_option("--out", o->out, "run folder; runs/NAME by default");
   command->add_flag("--resume", o->resume, "go on from the newest checkpoint of the run folder");
   add_overrides(*command, o->overrides);

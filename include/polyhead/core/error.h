@@ -45,7 +45,8 @@ std::string concat(const Parts&... parts) {
 /// Throws E with the concatenation of `parts` unless `condition` holds.
 template <class E = Error, class... Parts>
 void require(bool condition, const Parts&... parts) {
-  if (!condition) [[unlikely]] throw E(concat(parts...));
+  if (!condition) [[unlikely]]
+    throw E(concat(parts...));
 }
 
 }  // namespace polyhead

@@ -24,8 +24,12 @@ inline config::EnumNames<Precision> enum_names(Precision) { return {{Precision::
 /// What validation measures, and best_metric chooses by.
 enum class Metric { loss, perplexity, token_accuracy, bleu, chrf, exact_match };
 inline config::EnumNames<Metric> enum_names(Metric) {
-  return {{Metric::loss, "loss"}, {Metric::perplexity, "perplexity"}, {Metric::token_accuracy, "token_accuracy"},
-          {Metric::bleu, "bleu"}, {Metric::chrf, "chrf"}, {Metric::exact_match, "exact_match"}};
+  return {{Metric::loss, "loss"},
+          {Metric::perplexity, "perplexity"},
+          {Metric::token_accuracy, "token_accuracy"},
+          {Metric::bleu, "bleu"},
+          {Metric::chrf, "chrf"},
+          {Metric::exact_match, "exact_match"}};
 }
 /// Whether a metric needs translations, not just the loss.
 inline bool needs_decoding(Metric m) { return m >= Metric::bleu; }
@@ -57,32 +61,42 @@ struct TrainingConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     using namespace config;
-    v("batch_tokens", batch_tokens, "most target tokens of a batch, end tokens included", between(1, 1 << 24));
+    v("batch_tokens", batch_tokens, "most target tokens of a batch, end tokens included",
+      between(1, 1 << 24));
     v("accumulate", accumulate, "batches of an update", between(1, 1024));
-    v("lanes", lanes, "shards that a batch is cut into: how many threads can share it; auto: batch_tokens / 512 within 2 to 8");
+    v("lanes", lanes,
+      "shards that a batch is cut into: how many threads can share it; auto: batch_tokens / 512 within 2 to "
+      "8");
     v("precision", precision, "of activations and gradients");
     v("max_steps", max_steps, "updates after which training ends; null: no limit", at_least(0));
-    v("max_epochs", max_epochs, "passes over the data after which training ends; null: no limit", at_least(0));
-    v("max_minutes", max_minutes, "minutes of training, over all resumptions, after which it ends; null: no limit", above(0));
+    v("max_epochs", max_epochs, "passes over the data after which training ends; null: no limit",
+      at_least(0));
+    v("max_minutes", max_minutes,
+      "minutes of training, over all resumptions, after which it ends; null: no limit", above(0));
     schedule.fields(v);
     adam.fields(v);
-    v("label_smoothing", label_smoothing, "probability spread over the vocabulary (as PyTorch's)", at_least(0), below(1));
-    v("ema_decay", ema_decay, "of an exponential moving average of the weights, used for validation and decoding; 0: none",
+    v("label_smoothing", label_smoothing, "probability spread over the vocabulary (as PyTorch's)",
+      at_least(0), below(1));
+    v("ema_decay", ema_decay,
+      "of an exponential moving average of the weights, used for validation and decoding; 0: none",
       at_least(0), below(1));
     v("validate_every", validate_every, "updates between validations, or epoch");
     v("checkpoint_every", checkpoint_every, "updates between checkpoints, or epoch");
     v("keep_last", keep_last, "newest checkpoints to keep", at_least(1));
     v("keep_best", keep_best, "best checkpoints by best_metric to keep besides", at_least(1));
     v("best_metric", best_metric, "validation figure that says which checkpoint is best");
-    v("validation_metrics", validation_metrics, "figures to validate besides loss, perplexity and token accuracy");
-    v("patience", patience, "validations without a better best_metric after which training ends; 0: never", at_least(0));
+    v("validation_metrics", validation_metrics,
+      "figures to validate besides loss, perplexity and token accuracy");
+    v("patience", patience, "validations without a better best_metric after which training ends; 0: never",
+      at_least(0));
     v("initial_checkpoint", initial_checkpoint, "run or checkpoint whose weights training starts from");
   }
 
   void validate(config::Problems& problems) const {
     schedule.validate(problems);
     if (!max_steps && !max_epochs && !max_minutes && patience == 0)
-      problems.add("max_steps", "no end to training: expected max_steps, max_epochs, max_minutes or patience");
+      problems.add("max_steps",
+                   "no end to training: expected max_steps, max_epochs, max_minutes or patience");
   }
 
   /// Shards of an update.
@@ -129,7 +143,8 @@ struct Config {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("name", name, "of the run: its folder is runs/NAME where --out does not say otherwise", config::not_empty());
+    v("name", name, "of the run: its folder is runs/NAME where --out does not say otherwise",
+      config::not_empty());
     v("seed", seed, "of every random number of the run");
     v("data", data, "what to train and test on");
     v("tokenizer", tokenizer, "how text is cut into pieces");

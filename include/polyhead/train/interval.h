@@ -43,7 +43,9 @@ struct IntegerOrWord {
     if (value < 1) unexpected(node, type(word));
     return value;
   }
-  static std::string text(std::int64_t value, const std::string& word) { return value == 0 ? word : std::to_string(value); }
+  static std::string text(std::int64_t value, const std::string& word) {
+    return value == 0 ? word : std::to_string(value);
+  }
 };
 
 template <>

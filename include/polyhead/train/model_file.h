@@ -34,6 +34,7 @@ LoadedModel load_model(const std::string& run_or_checkpoint);
 std::vector<NamedArray> arrays_of(const nn::ParameterStore& store, const Tensor& slab);
 /// Fills a slab (f32) of the store's layout. Throws FileError naming `path` when an array is missing, has another shape,
 /// or is unknown.
-void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arrays, const Tensor& slab, const std::string& path);
+void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arrays, const Tensor& slab,
+               const std::string& path);
 
 }  // namespace polyhead::train

@@ -12,12 +12,12 @@ namespace polyhead::train {
 
 /// One update, as the log has it. Losses are in nats per target token.
 struct StepReport {
-  std::int64_t step = 0, epoch = 0;      ///< from 1
-  double loss = 0;                       ///< label-smoothed
-  double negative_log_likelihood = 0;    ///< unsmoothed
+  std::int64_t step = 0, epoch = 0;    ///< from 1
+  double loss = 0;                     ///< label-smoothed
+  double negative_log_likelihood = 0;  ///< unsmoothed
   double learning_rate = 0, grad_norm = 0;
   double target_tokens = 0, target_tokens_per_second = 0;
-  double seconds = 0;                    ///< of training so far, over all resumptions
+  double seconds = 0;  ///< of training so far, over all resumptions
 };
 
 /// What a run tells whoever watches it.
@@ -34,10 +34,12 @@ enum class StopReason { max_steps, max_epochs, max_minutes, patience, signal };
 const char* name(StopReason reason);
 
 struct TrainOptions {
-  std::string folder;                           ///< of the run
+  std::string folder;  ///< of the run
   int threads = 1;
   bool resume = false;
-  std::function<bool()> stop_requested = [] { return false; };  ///< asked after every update; true: save and stop
+  std::function<bool()> stop_requested = [] {
+    return false;
+  };  ///< asked after every update; true: save and stop
 };
 
 struct TrainResult {

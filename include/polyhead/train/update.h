@@ -14,8 +14,9 @@ class Worker {
  public:
   /// Packs `pairs` and computes their loss; with `gradients` (a slab) its gradient is added there. Rewinds what it took.
   /// `first` is the number of pairs[0] within the update, `key` the update's randomness.
-  ShardTotals run(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
-                  std::int32_t first, double label_smoothing, RngKey key, const Tensor& gradients);
+  ShardTotals run(const nn::Transformer& model, const data::ParallelCorpus& corpus,
+                  std::span<const std::int32_t> pairs, std::int32_t first, double label_smoothing, RngKey key,
+                  const Tensor& gradients);
   /// The most bytes ever taken.
   std::size_t peak_bytes() const { return activations_.peak() + scratch_.peak(); }
 
@@ -31,8 +32,8 @@ class GradientStep {
   /// Runs on as many threads as there are workers.
   GradientStep(const nn::Transformer& model, int shards, std::span<Worker> workers);
   /// Gradients and totals of `pairs`, summed over target tokens. Valid until the next call.
-  const TreeReduction& run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs, double label_smoothing,
-                           RngKey key);
+  const TreeReduction& run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
+                           double label_smoothing, RngKey key);
 
  private:
   const nn::Transformer& model_;
@@ -42,7 +43,7 @@ class GradientStep {
 };
 
 /// Loss and accuracy over a whole corpus, without gradients: unsmoothed, in nats per target token.
-ShardTotals evaluate_loss(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::int64_t batch_tokens,
-                          std::span<Worker> workers);
+ShardTotals evaluate_loss(const nn::Transformer& model, const data::ParallelCorpus& corpus,
+                          std::int64_t batch_tokens, std::span<Worker> workers);
 
 }  // namespace polyhead::train

@@ -22,22 +22,24 @@ using Figures = std::map<Metric, double>;
 /// Translations of lines of text, in order.
 struct Translations {
   std::vector<std::vector<decode::Hypothesis>> hypotheses;  ///< of each line the best first; at least one
-  std::int64_t cropped = 0;                                 ///< lines of more pieces than Config::max_pieces(), cut there
+  std::int64_t cropped = 0;  ///< lines of more pieces than Config::max_pieces(), cut there
   /// The text of the best of each line.
   std::vector<std::string> lines(const text::TextPipeline& pipeline) const;
 };
 /// Translates as `config.decoding` says. An empty line gives a hypothesis without ids, so an empty line.
-Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline, const Config& config,
-                             std::span<const std::string> lines, int threads, const decode::Progress& progress = {});
+Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline,
+                             const Config& config, std::span<const std::string> lines, int threads,
+                             const decode::Progress& progress = {});
 
 /// The metrics' options that a configuration asks for.
 metrics::Options metric_options(const EvaluationConfig& config);
 
 /// Loss, perplexity and token accuracy of a model over a whole corpus.
-Figures loss_figures(const nn::Transformer& model, const data::ParallelCorpus& corpus, std::int64_t batch_tokens,
-                     std::span<Worker> workers);
+Figures loss_figures(const nn::Transformer& model, const data::ParallelCorpus& corpus,
+                     std::int64_t batch_tokens, std::span<Worker> workers);
 /// A text as the loss takes it: pairs that are empty, or that the model is too short for, are left out.
-data::ParallelCorpus loss_corpus(const Config& config, const data::ParallelText& text, const text::TextPipeline& pipeline);
+data::ParallelCorpus loss_corpus(const Config& config, const data::ParallelText& text,
+                                 const text::TextPipeline& pipeline);
 
 /// Measures a model on a split again and again.
 class Validation {
