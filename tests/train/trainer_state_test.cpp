@@ -1,0 +1,59 @@
+#include "train/trainer_state.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/check_op.h"
+
+namespace polyhead::train {
+namespace {
+
+TEST(TrainerStateTest, KeepsTheBestInOrder) {
+  TrainerState state;
+  const double scores[] = {3, 1, 2, 1, 0.5};
+  const bool best[] = {true, true, false, false, true};
+  for (int i = 0; i < 5; ++i) {
+    state.step = 10 * (i + 1);
+    EXPECT_EQ(state.record(scores[i], true, 3), best[i]) << i;
+  }
+  ASSERT_EQ(state.best.size(), 3u);
+  EXPECT_EQ(state.best[0].step, 50);
+  EXPECT_EQ(state.best[1].step, 20) << "the earlier of two equal scores comes first";
+  EXPECT_EQ(state.best[2].step, 40);
+  EXPECT_EQ(state.validations_without_best, 0);
+  EXPECT_TRUE(state.is_best(20));
+  EXPECT_FALSE(state.is_best(30));
+}
+
+TEST(TrainerStateTest, HigherIsBetterWhereTheMetricSaysSo) {
+  TrainerState state;
+  EXPECT_TRUE(state.record(10, false, 1));
+  EXPECT_FALSE(state.record(9, false, 1));
+  EXPECT_EQ(state.validations_without_best, 1);
+  EXPECT_TRUE(state.record(11, false, 1));
+}
+
+TEST(TrainerStateTest, ReadsWhatItWrote) {
+  TrainerState state;
+  state.step = 7;
+  state.epoch = 2;
+  state.batch = 3;
+  state.seconds = 0.1;
+  state.corpus = "abc";
+  EXPECT_EQ(TrainerState::parse(state.dump(), "file").schedule, state.schedule) << "no validation yet";
+  state.record(1.0 / 3, true, 2);
+  state.schedule = {.best_score = -1.0 / 3, .validations_since_best = 1, .factor = 0.25};
+  const TrainerState read = TrainerState::parse(state.dump(), "file");
+  EXPECT_EQ(read.dump(), state.dump());
+  EXPECT_EQ(read.schedule, state.schedule);
+  EXPECT_EQ(read.best.front().score, 1.0 / 3);
+}
+
+TEST(TrainerStateTest, NamesTheFileItCannotRead) {
+  for (const char* text : {"", "{}", "[1]", "{\"step\": \"x\"}"})
+    EXPECT_THAT(testing::error_of([&] { TrainerState::parse(text, "a.h5"); }),
+                ::testing::HasSubstr("a.h5: /trainer/state cannot be read: "));
+}
+
+}  // namespace
+}  // namespace polyhead::train
