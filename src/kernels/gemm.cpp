@@ -67,22 +67,28 @@ void multiply_eigen(const Product<T>& p) {
     c.noalias() += a * b;
 }
 
+#ifdef POLYHEAD_ONEDNN
+/// Packed batches bring a new number of rows at every step and a primitive costs far more to create than to run, so
+/// blocks of rows take their extents from a small set.
+constexpr std::int64_t block_extents[] = {1024, 896, 768, 640, 512, 384, 256, 128,
+                                          96,   64,  32,  16,  8,   4,   2,   1};
+#endif
+
 template <class T>
 void multiply(Arena& scratch, const Product<T>& p) {
 #ifdef POLYHEAD_ONEDNN
   if constexpr (through_onednn<T>) {
     const onednn::Problem problem{p.m,         p.n, p.k, p.lda, p.ldb, p.ldc, p.a_transposed, p.b_transposed,
                                   p.accumulate};
-    return onednn::multiply(scratch, problem, p.a, p.b, p.c);
+    return onednn::multiply(scratch, problem, block_extents, p.a, p.b, p.c);
   }
 #endif
   (void)scratch;
   multiply_eigen(p);
 }
 
-/// The extent of the next block of `left` rows (or of the sum over k). Packed batches bring a new number of
-/// rows at every step and a primitive costs far more to create than to run, so extents come from a small set:
-/// multiples of 128, then of 32, then a last block padded to a power of two, which is larger than `left`.
+/// The extent of the next block of `left` rows (or of the sum over k), one of block_extents. A last block of fewer than
+/// 32 is padded to a power of two, which is larger than `left`.
 template <class T>
 std::int64_t block_extent(std::int64_t left, std::int64_t largest) {
   if (left >= 128) return std::min(left / 128 * 128, largest);

@@ -63,14 +63,28 @@ struct Matmul {
   std::size_t scratchpad_size;
 };
 
+using Table = std::unordered_map<Problem, Matmul, Hash>;
+
+Matmul& prepared(Table& table, const Problem& problem, std::span<const std::int64_t> extents) {
+  const auto found = table.find(problem);
+  if (found != table.end()) return found->second;
+  for (const std::int64_t extent : extents) {
+    Problem kin = problem;
+    (problem.a_transposed ? kin.k : kin.m) = extent;
+    table.try_emplace(kin, kin);
+  }
+  return table.at(problem);
+}
+
 }  // namespace
 
-void multiply(Arena& scratch, const Problem& problem, const float* a, const float* b, float* c) {
+void multiply(Arena& scratch, const Problem& problem, std::span<const std::int64_t> extents, const float* a,
+              const float* b, float* c) {
   thread_local dnnl::stream stream(engine());
   // One table a thread: a memory object holds the operands of one call. oneDNN shares the code behind the
   // primitives.
-  thread_local std::unordered_map<Problem, Matmul, Hash> matmuls;
-  Matmul& matmul = matmuls.try_emplace(problem, problem).first->second;
+  thread_local Table table;
+  Matmul& matmul = prepared(table, problem, extents);
 
   const ArenaScope scope(scratch);
   matmul.a.set_data_handle(const_cast<float*>(a), stream);  // oneDNN has no memory that is only read

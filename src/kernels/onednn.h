@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace polyhead {
 class Arena;
@@ -16,7 +17,10 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// C = op(A)·op(B) or C += op(A)·op(B), in strict f32, on as many threads as OpenMP offers.
-void multiply(Arena& scratch, const Problem& problem, const float* a, const float* b, float* c);
+/// C = op(A)·op(B) or C += op(A)·op(B), in strict f32, on as many threads as OpenMP offers. The extent that counts tokens
+/// (m, or k when A is transposed) takes one of `extents`: the first product of its kind on a thread prepares them all,
+/// so that no batch that comes later waits for a primitive or takes memory for it.
+void multiply(Arena& scratch, const Problem& problem, std::span<const std::int64_t> extents, const float* a,
+              const float* b, float* c);
 
 }  // namespace polyhead::kernels::onednn

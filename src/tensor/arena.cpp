@@ -1,6 +1,7 @@
 #include "polyhead/tensor/arena.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,11 +12,15 @@ namespace polyhead {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t arena_capacity = std::size_t{64} << 30;
 constexpr std::size_t alignment = 64;
 
 std::size_t round_up(std::size_t bytes, std::size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
+}
+
+/// An arena can grow to all of the machine's memory.
+std::size_t arena_capacity() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -58,7 +63,7 @@ void Pages::commit(std::size_t bytes) {
   committed_ = target;
 }
 
-Arena::Arena() : pages_(arena_capacity) {}
+Arena::Arena() : pages_(arena_capacity()) {}
 
 void* Arena::take(std::size_t bytes) {
   const std::size_t begin = used_;

@@ -1,5 +1,7 @@
 #include "polyhead/train/update.h"
 
+#include <algorithm>
+
 #include "polyhead/core/parallel.h"
 
 namespace polyhead::train {
@@ -63,7 +65,7 @@ ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus
 
 GradientStep::GradientStep(const nn::Transformer& model, int shards, std::span<Worker> workers)
     : model_(model),
-      workers_(workers),
+      workers_(workers.first(std::min(workers.size(), static_cast<std::size_t>(shards)))),
       shards_(static_cast<std::size_t>(shards)),
       reduction_(shards, model.parameters().slab_size(), model.parameters().dtype()) {}
 

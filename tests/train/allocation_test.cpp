@@ -129,21 +129,18 @@ class Allocations : public ::testing::Test {
   }
 };
 
-TEST_F(Allocations, StepsAfterTheFirstTakeNoneForBatchesOfNewShapes) {
-  Training training(DType::f64, 2);
+class Allocations32And64 : public Allocations, public ::testing::WithParamInterface<DType> {};
+
+TEST_P(Allocations32And64, StepsAfterTheFirstTakeNoneForBatchesOfNewShapes) {
+  Training training(GetParam(), 2);
   training.update(training.plan_[0]);
   ASSERT_GE(training.plan_.size(), 8);
   for (std::int64_t i = 1; i < training.plan_.size(); ++i)
     EXPECT_EQ(training.allocations_of(training.plan_[i]), 0) << "update " << i + 1;
 }
 
-// On one thread, as each thread keeps a table of the shapes of products that it has met.
-TEST_F(Allocations, StepsThroughOneDnnTakeNoneOnceItsShapesAreKnown) {
-  Training training(DType::f32, 1);
-  for (std::int64_t i = 0; i < training.plan_.size(); ++i) training.update(training.plan_[i]);
-  for (std::int64_t i = 0; i < training.plan_.size(); ++i)
-    EXPECT_EQ(training.allocations_of(training.plan_[i]), 0) << "batch " << i;
-}
+INSTANTIATE_TEST_SUITE_P(DTypes, Allocations32And64, ::testing::Values(DType::f32, DType::f64),
+                         [](const auto& test) { return std::string(name(test.param)); });
 
 }  // namespace
 }  // namespace polyhead::train

@@ -29,7 +29,7 @@ class Worker {
 /// is allocated after the first step.
 class GradientStep {
  public:
-  /// Runs on as many threads as there are workers.
+  /// Runs on as many threads as there are workers, and at most on one a shard.
   GradientStep(const nn::Transformer& model, int shards, std::span<Worker> workers);
   /// Gradients and totals of `pairs`, summed over target tokens. Valid until the next call.
   const TreeReduction& run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
