@@ -69,6 +69,8 @@ Matmul& prepared(Table& table, const Problem& problem, std::span<const std::int6
   const auto found = table.find(problem);
   if (found != table.end()) return found->second;
   for (const std::int64_t extent : extents) {
+    // With both transposed, k is an extent of B's rows.
+    if (problem.a_transposed && problem.b_transposed && extent > problem.ldb) continue;
     Problem kin = problem;
     (problem.a_transposed ? kin.k : kin.m) = extent;
     table.try_emplace(kin, kin);
