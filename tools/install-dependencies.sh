@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need, from Debian's (or Ubuntu's) packages. Does nothing where all is there.
+# Usage: tools/install-dependencies.sh [PRESET]; the preset thread needs a second compiler.
 set -euo pipefail
 
 packages=(
@@ -11,6 +12,8 @@ packages=(
   libgtest-dev libgmock-dev                                   # tests
   clang-format clang-tidy                                     # lint
 )
+
+[ "${1:-}" != thread ] || packages+=(clang libomp-dev)
 
 missing=()
 for package in "${packages[@]}"; do
