@@ -43,10 +43,10 @@ using SavedOf = decltype(std::declval<const Op&>().forward(
 }  // namespace detail
 
 /// An op: a trivially destructible struct whose settings are members, with
-///   Shape shape   (inputs...) const                                    throws Error when shapes do not fit;
-///   Saved forward (Exec&, inputs..., y) const                          writes y, returns what backward
-///   needs; void  backward(Exec&, saved, dy, inputs..., Grad per input) const  *adds* into each Grad that is
-///   not empty.
+///   Shape shape(inputs...) const              throws Error when shapes do not fit;
+///   Saved forward(Exec&, inputs..., y) const  writes y, returns what backward needs;
+///   void backward(Exec&, saved, dy, inputs..., Grad per input) const
+///                                             *adds* into each Grad that is not empty.
 /// Saved is trivially destructible too; tensors in it come from exec.activations.
 template <class Op, class... In>
 concept DifferentiableOp = std::is_trivially_destructible_v<Op> && std::is_trivially_copyable_v<Op> &&

@@ -4,7 +4,7 @@
 
 namespace polyhead::metrics {
 
-/// TER = edits / mean reference length                                       Snover et al. 2006, AMTA
+///   TER = edits / mean reference length  (Snover et al. 2006, AMTA)
 /// Edits of a line: insertions, deletions, substitutions and shifts of a run of words, found greedily as
 /// tercom does, against the reference that needs the fewest. Words are split at white space and, unless
 /// `case_sensitive`, lower-cased. A corpus of empty references scores 100, or 0 without any hypothesis.

@@ -19,8 +19,8 @@ struct Init {
 
   static Init zeros() { return {Kind::zeros}; }
   static Init ones() { return {Kind::ones}; }
-  /// Uniform in ±√(6/(in + out)) for a matrix [out,in]                                       Glorot & Bengio
-  /// 2010
+  /// Uniform in ±√(6/(in + out)) for a matrix [out,in].
+  /// Glorot & Bengio 2010, AISTATS.
   static Init xavier_uniform() { return {Kind::xavier_uniform}; }
   static Init normal(double stddev) { return {Kind::normal, stddev}; }
 };

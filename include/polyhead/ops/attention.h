@@ -8,11 +8,11 @@
 
 namespace polyhead::ops {
 
-/// Multi-head scaled dot-product attention over packed sentences          Vaswani et al. 2017,
-/// arXiv:1706.03762
-///   for sentence s and head a, with the rows of s and the columns of a of q, k and v:
-///   W_a = dropout(softmax(Q_a K_aᵀ·scale·logit_scale_a + mask)),   y_a = ξ_a·W_a V_a + (1 −
-///   ξ_a)·replacement_a
+/// Multi-head scaled dot-product attention over packed sentences (Vaswani et al. 2017, arXiv:1706.03762):
+/// for sentence s and head a, with the rows of s and the columns of a of q, k and v,
+///   W_a = dropout(softmax(Q_a K_aᵀ·scale·logit_scale_a + mask))
+///   y_a = ξ_a·W_a V_a + (1 − ξ_a)·replacement_a
+/// Shapes:
 /// q [Nq, h·d_k], k [Nk, h_kv·d_k], v [Nk, h_kv·d_v], gates ξ [1 or sentences, h] or empty (all 1),
 /// replacement [1 or Nq, h·d_v] or empty (zero) -> y [Nq, h·d_v].
 /// Sentence i of the queries attends to sentence i of the keys. Rows outside every segment give zero.

@@ -25,8 +25,8 @@ struct ShardTotals {
 /// is allocated after construction.
 ///
 ///     reduction.begin(n);
-///     in any thread:  gradients = reduction.acquire(i);  ... add into gradients ...;  reduction.complete(i,
-///     totals); then:           reduction.gradients(), reduction.totals()
+///     gradients = reduction.acquire(i);  ... add into gradients ...;  reduction.complete(i, totals);  // any thread
+///     reduction.gradients(), reduction.totals();                                                     // after all
 class TreeReduction {
  public:
   /// For at most `max_shards` gradients of `size` elements. Slabs that are never used cost address space
