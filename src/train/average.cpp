@@ -54,23 +54,35 @@ class Sum {
   std::vector<Array> arrays_;
 };
 
+/// The state of a run at its newest checkpoint.
+TrainerState newest_state(const std::string& run, const std::string& folder) {
+  const LatestCheckpoint latest = latest_valid_checkpoint(folder);
+  require<FileError>(latest.skipped.empty(), latest.skipped.empty() ? "" : latest.skipped.front());
+  require<FileError>(latest.checkpoint.has_value(), run, ": no checkpoint in ", folder,
+                     ", expected step-*.h5");
+  TrainerState state = TrainerState::parse(latest.checkpoint->state, latest.path);
+  state.step = latest.checkpoint->step;
+  return state;
+}
+
 }  // namespace
 
 std::vector<std::string> last_checkpoints(const std::string& run, std::int64_t count) {
-  const std::vector<CheckpointFile> files = list_checkpoints(RunFolder(run).checkpoints());
-  const auto available = static_cast<std::int64_t>(files.size());
-  require(count >= 1 && count <= available, run, " has ", available, " checkpoints, cannot average the last ",
-          count);
+  const std::string folder = RunFolder(run).checkpoints();
+  const TrainerState state = newest_state(run, folder);
   std::vector<std::string> paths;
-  for (auto file = files.end() - count; file != files.end(); ++file) paths.push_back(file->path);
+  for (const CheckpointFile& file : list_checkpoints(folder))
+    if (file.step <= state.step && state.is_scheduled(file.step)) paths.push_back(file.path);
+  const auto available = static_cast<std::int64_t>(paths.size());
+  require(count >= 1 && count <= available, run, " has ", available, " checkpoints, cannot average the last ",
+          count, " (it keeps training.keep_last of those made every training.checkpoint_every)");
+  paths.erase(paths.begin(), paths.end() - count);
   return paths;
 }
 
 std::vector<std::string> best_checkpoints(const std::string& run, std::int64_t count) {
   const std::string folder = RunFolder(run).checkpoints();
-  const LatestCheckpoint latest = latest_valid_checkpoint(folder);
-  require<FileError>(latest.checkpoint.has_value(), run, ": no checkpoint in ", folder, " that can be read");
-  std::vector<TrainerState::Scored> best = TrainerState::parse(latest.checkpoint->state, latest.path).best;
+  std::vector<TrainerState::Scored> best = newest_state(run, folder).best;
   const auto available = static_cast<std::int64_t>(best.size());
   require(count >= 1 && count <= available, run, " has kept ", available,
           " best checkpoints (training.keep_best), cannot average ", count);

@@ -4,6 +4,17 @@
 
 namespace polyhead::train {
 
+void Config::validate(config::Problems& problems) const {
+  if (model.tie_embeddings == nn::TieEmbeddings::all && !tokenizer.shared)
+    problems.add("model.tie_embeddings",
+                 "all needs one vocabulary for both languages, tokenizer.shared: true");
+  if (data.task != "files" || !data.valid.source.empty()) return;
+  if (training.patience > 0)
+    problems.add("training.patience", training.patience, " needs data.valid, which is not given");
+  if (training.schedule.schedule == "plateau")
+    problems.add("training.schedule", "plateau needs data.valid, which is not given");
+}
+
 bool may_change_on_resume(std::string_view key) {
   constexpr std::array<std::string_view, 8> keys{
       "training.max_steps",        "training.max_epochs", "training.max_minutes", "training.validate_every",

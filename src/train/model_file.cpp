@@ -5,6 +5,7 @@
 
 #include "polyhead/config/yaml.h"
 #include "polyhead/train/run_folder.h"
+#include "trainer_state.h"
 
 namespace polyhead::train {
 
@@ -19,13 +20,14 @@ Config config_of(const Checkpoint& checkpoint, const std::string& path) {
 std::string resolve_checkpoint(const std::string& run_or_checkpoint) {
   if (!std::filesystem::is_directory(run_or_checkpoint)) return run_or_checkpoint;
   const RunFolder folder(run_or_checkpoint);
-  const std::vector<CheckpointFile> files = list_checkpoints(folder.checkpoints());
-  require<FileError>(!files.empty(), run_or_checkpoint, ": no checkpoint in ", folder.checkpoints(),
-                     ", expected step-*.h5");
-  const std::optional<std::int64_t> best = folder.best_step();
-  const auto chosen =
-      std::find_if(files.begin(), files.end(), [&](const CheckpointFile& f) { return best == f.step; });
-  return chosen == files.end() ? files.back().path : chosen->path;
+  const LatestCheckpoint latest = latest_valid_checkpoint(folder.checkpoints());
+  require<FileError>(latest.checkpoint || !latest.skipped.empty(), run_or_checkpoint, ": no checkpoint in ",
+                     folder.checkpoints(), ", expected step-*.h5");
+  require<FileError>(latest.checkpoint.has_value(), latest.skipped.empty() ? "" : latest.skipped.front());
+  const TrainerState state = TrainerState::parse(latest.checkpoint->state, latest.path);
+  if (state.best.empty()) return latest.path;
+  const std::string best = checkpoint_path(folder.checkpoints(), state.best.front().step);
+  return std::filesystem::exists(best) ? best : latest.path;
 }
 
 std::vector<NamedArray> arrays_of(const nn::ParameterStore& store, const Tensor& slab) {

@@ -23,7 +23,8 @@ void for_blocks(int threads, std::int64_t size, const Body& body) {
 /// The constants of one update.
 template <class T>
 struct Rule {
-  T beta1, beta2, eps, learning_rate, gradient_scale;
+  T beta1, rest1, beta2, rest2;  // β₁, 1 − β₁, β₂, 1 − β₂
+  T eps, learning_rate, gradient_scale;
   T mean_scale, squares_scale;  // 1/(1 − β₁ᵗ), 1/(1 − β₂ᵗ)
 
   /// `coupled` is λ in adam, `keep` is 1 − η·λ in adamw.
@@ -32,8 +33,8 @@ struct Rule {
 #pragma omp simd
     for (std::int64_t i = 0; i < n; ++i) {
       const T g = gradient[i] * r.gradient_scale + coupled * p[i];
-      m[i] = r.beta1 * m[i] + (T{1} - r.beta1) * g;
-      v[i] = r.beta2 * v[i] + (T{1} - r.beta2) * g * g;
+      m[i] = r.beta1 * m[i] + r.rest1 * g;
+      v[i] = r.beta2 * v[i] + r.rest2 * g * g;
       p[i] =
           keep * p[i] - r.learning_rate * (m[i] * r.mean_scale) / (std::sqrt(v[i] * r.squares_scale) + r.eps);
     }
@@ -75,7 +76,9 @@ void Adam::step(const AdamState& state, std::int64_t update, double learning_rat
   dispatch(state.parameters.dtype, [&]<class T>() {
     const auto t = static_cast<double>(update);
     const Rule<T> rule{static_cast<T>(config_.beta1),
+                       static_cast<T>(1 - config_.beta1),
                        static_cast<T>(config_.beta2),
+                       static_cast<T>(1 - config_.beta2),
                        static_cast<T>(config_.eps),
                        static_cast<T>(learning_rate),
                        static_cast<T>(gradient_scale),
@@ -127,6 +130,11 @@ std::int64_t first_non_finite(const Tensor& values) {
     const auto found = std::find_if(all.begin(), all.end(), [](T x) { return !std::isfinite(x); });
     return found == all.end() ? -1 : found - all.begin();
   });
+}
+
+double average_decay(double decay, std::int64_t update) {
+  const auto t = static_cast<double>(update);
+  return std::min(decay, (1 + t) / (10 + t));
 }
 
 void update_average(const Tensor& average, const Tensor& parameters, double decay, int threads) {

@@ -22,6 +22,7 @@ void RunLog::step(const StepReport& r) {
              {"epoch", r.epoch},
              {"loss", r.loss},
              {"negative_log_likelihood", r.negative_log_likelihood},
+             {"token_accuracy", r.token_accuracy},
              {"learning_rate", r.learning_rate},
              {"grad_norm", r.grad_norm},
              {"target_tokens", r.target_tokens},

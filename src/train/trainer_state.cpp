@@ -28,6 +28,17 @@ bool TrainerState::is_best(std::int64_t of) const {
   return std::any_of(best.begin(), best.end(), [&](const Scored& s) { return s.step == of; });
 }
 
+void TrainerState::checkpoint_due(int keep) {
+  if (!scheduled) scheduled.emplace();
+  scheduled->push_back(step);
+  const auto excess = static_cast<std::ptrdiff_t>(scheduled->size()) - keep;
+  if (excess > 0) scheduled->erase(scheduled->begin(), scheduled->begin() + excess);
+}
+
+bool TrainerState::is_scheduled(std::int64_t of) const {
+  return !scheduled || std::find(scheduled->begin(), scheduled->end(), of) != scheduled->end();
+}
+
 std::string TrainerState::dump() const {
   json scores = json::array();
   for (const Scored& s : best) scores.push_back({{"step", s.step}, {"score", s.score}});
@@ -36,6 +47,7 @@ std::string TrainerState::dump() const {
               {"batch", batch},
               {"seconds", seconds},
               {"best", scores},
+              {"scheduled", scheduled ? json(*scheduled) : json()},
               {"validations_without_best", validations_without_best},
               {"schedule",
                {{"factor", schedule.factor},
@@ -53,10 +65,13 @@ TrainerState TrainerState::parse(const std::string& text, const std::string& pat
                        .batch = j.at("batch"),
                        .seconds = j.at("seconds"),
                        .best = {},
+                       .scheduled = {},
                        .validations_without_best = j.at("validations_without_best"),
                        .schedule = {},
                        .corpus = j.at("corpus")};
     for (const json& s : j.at("best")) state.best.push_back({s.at("step"), s.at("score")});
+    if (const auto found = j.find("scheduled"); found != j.end() && !found->is_null())
+      state.scheduled = found->get<std::vector<std::int64_t>>();
     const json& s = j.at("schedule");
     if (!s.at("best_score").is_null()) state.schedule.best_score = s.at("best_score");
     state.schedule.validations_since_best = s.at("validations_since_best");
@@ -68,11 +83,10 @@ TrainerState TrainerState::parse(const std::string& text, const std::string& pat
 }
 
 std::string digest(const data::ParallelCorpus& corpus) {
-  std::vector<std::int32_t> ids;
+  Sha256 digest;
   for (std::int32_t i = 0; i < corpus.size(); ++i)
-    for (const auto sentence : {corpus.source(i), corpus.target(i)})
-      ids.insert(ids.end(), sentence.begin(), sentence.end());
-  return sha256(std::as_bytes(std::span(ids)));
+    for (const auto sentence : {corpus.source(i), corpus.target(i)}) digest.add(std::as_bytes(sentence));
+  return digest.text();
 }
 
 }  // namespace polyhead::train

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct TrainerState {
   std::int64_t batch = 0;    ///< updates made of the epoch under way
   double seconds = 0;        ///< of training
   std::vector<Scored> best;  ///< best first
+  /// The newest steps at which a checkpoint was due, ascending, at most training.keep_last. Checkpoints for other
+  /// reasons (a signal, a limit, a best score) are not among them, so that an interruption does not change which
+  /// stay. Absent where the file that the state came from does not tell.
+  std::optional<std::vector<std::int64_t>> scheduled = std::vector<std::int64_t>{};
   std::int64_t validations_without_best = 0;
   Schedule::State schedule;
   std::string corpus;  ///< digest of the encoded training data
@@ -28,13 +33,18 @@ struct TrainerState {
   bool record(double score, bool lower_is_better, int keep);
   /// Whether the checkpoint of `step` is among the best.
   bool is_best(std::int64_t step) const;
+  /// Notes that a checkpoint is due at this step, the newest of `keep` such.
+  void checkpoint_due(int keep);
+  bool is_scheduled(std::int64_t step) const;
+  /// Whether the checkpoint of `step` stays: it is scheduled, among the best, or the newest of all.
+  bool keeps(std::int64_t of) const { return of == step || is_best(of) || is_scheduled(of); }
 
   std::string dump() const;
   /// Throws FileError naming `path`.
   static TrainerState parse(const std::string& json, const std::string& path);
 };
 
-/// A digest of all ids of a corpus.
+/// A digest of all ids of a corpus. The end tokens within them tell where its sentences end.
 std::string digest(const data::ParallelCorpus& corpus);
 
 }  // namespace polyhead::train

@@ -1,6 +1,8 @@
 #include "polyhead/train/validation.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "polyhead/config/codec.h"
 #include "polyhead/metrics/metrics.h"
@@ -47,8 +49,10 @@ Figures loss_figures(const nn::Transformer& model, const data::ParallelCorpus& c
                      std::int64_t batch_tokens, std::span<Worker> workers) {
   const ShardTotals totals = evaluate_loss(model, corpus, batch_tokens, workers);
   const double loss = totals.negative_log_likelihood / totals.tokens;
+  require<NumbersError>(std::isfinite(loss), "loss ", loss, " over ", totals.tokens,
+                        " target tokens, expected a finite number");
   return {{Metric::loss, loss},
-          {Metric::perplexity, std::exp(loss)},
+          {Metric::perplexity, std::min(std::exp(loss), std::numeric_limits<double>::max())},
           {Metric::token_accuracy, 100 * totals.correct / totals.tokens}};
 }
 

@@ -179,6 +179,17 @@ TEST(Training, NeedsResumeForAFolderWithARun) {
                              ": holds a run already; expected --resume, or another folder with --out\n");
 }
 
+TEST(Training, RefusesAFolderThatAnotherProcessTrains) {
+  const std::string out = fresh_path("run");
+  Process process(train_arguments(out, {"--set", "training.max_steps=1000000"}));
+  ASSERT_TRUE(has_started(process, out)) << process.wait().err;
+  const Outcome second = run(train_arguments(out, {"--resume", "--set", "training.max_steps=1000000"}));
+  EXPECT_EQ(second.status, 4);
+  EXPECT_EQ(second.err, "polyhead: " + out + ": is being trained by another process\n");
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().status, 128 + SIGTERM);
+}
+
 TEST(Training, RefusesOtherSettingsWhenResuming) {
   const Outcome outcome = run(train_arguments(trained_run(), {"--resume", "--set", "model.d_ff=64", "--set",
                                                               "seed=2", "--set", "training.max_steps=50"}));
@@ -201,6 +212,7 @@ TEST(Training, GoesBackToTheLastCheckpointThatIsWhole) {
   EXPECT_THAT(outcome.err, HasSubstr("skipped: " + checkpoint(out, 40) + ": is truncated"));
   EXPECT_THAT(outcome.err, HasSubstr("skipped: " + checkpoint(out, 30) + ": is damaged"));
   EXPECT_THAT(outcome.err, HasSubstr("resuming from " + checkpoint(out, 20)));
+  EXPECT_TRUE(fs::exists(checkpoint(out, 40) + ".damaged"));
   expect_equal(checkpoint(out, 40), checkpoint(trained_run(), 40));
 }
 

@@ -95,7 +95,28 @@ TEST_F(AverageTest, ChoosesTheNewest) {
   const std::string second = write(2, {1, 1}), third = write(10, {1, 1});
   EXPECT_THAT(last_checkpoints(run_, 2), ElementsAre(second, third));
   EXPECT_THAT([&] { last_checkpoints(run_, 4); },
-              ThrowsMessage<Error>(run_ + " has 3 checkpoints, cannot average the last 4"));
+              ThrowsMessage<Error>(
+                  run_ + " has 3 checkpoints, cannot average the last 4 (it keeps training.keep_last "
+                         "of those made every training.checkpoint_every)"));
+}
+
+TEST_F(AverageTest, ChoosesTheNewestOfThoseThatWereScheduled) {
+  write(1, {1, 1});
+  const std::string second = write(2, {1, 1});
+  write(3, {1, 1});
+  const std::string fourth = write(4, {1, 1});
+  write(5, {1, 1}, nullptr, "v", R"([{"step": 1, "score": 1.0}], "scheduled": [2, 4])");
+  EXPECT_THAT(last_checkpoints(run_, 2), ElementsAre(second, fourth));
+  EXPECT_THAT([&] { last_checkpoints(run_, 3); },
+              ThrowsMessage<Error>(HasSubstr("has 2 checkpoints, cannot average the last 3")));
+}
+
+TEST_F(AverageTest, DoesNotPassOverDamagedFiles) {
+  write(1, {1, 1});
+  const std::string second = write(2, {1, 1});
+  fs::resize_file(second, fs::file_size(second) - 1);
+  EXPECT_THAT([&] { last_checkpoints(run_, 1); },
+              ThrowsMessage<FileError>(HasSubstr(second + ": is truncated")));
 }
 
 TEST_F(AverageTest, ChoosesTheBest) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/check_op.h"
 
 namespace polyhead::train {
@@ -33,6 +35,29 @@ TEST(TrainerStateTest, HigherIsBetterWhereTheMetricSaysSo) {
   EXPECT_TRUE(state.record(11, false, 1));
 }
 
+TEST(TrainerStateTest, KeepsTheNewestScheduledTheBestAndTheLast) {
+  TrainerState state;
+  for (const std::int64_t step : {10, 20, 30}) {
+    state.step = step;
+    state.checkpoint_due(2);
+  }
+  state.step = 33;
+  state.record(1, true, 1);
+  state.step = 35;
+  const std::vector<std::int64_t> kept{20, 30, 33, 35};
+  for (std::int64_t step = 0; step < 50; ++step)
+    EXPECT_EQ(state.keeps(step), std::count(kept.begin(), kept.end(), step) == 1) << step;
+}
+
+TEST(TrainerStateTest, TakesAllForScheduledWhereTheFileDoesNotTell) {
+  std::string text = TrainerState{}.dump();
+  const std::string field = "\"scheduled\":[],";
+  ASSERT_NE(text.find(field), std::string::npos);
+  EXPECT_FALSE(TrainerState::parse(text, "file").is_scheduled(3));
+  text.erase(text.find(field), field.size());
+  EXPECT_TRUE(TrainerState::parse(text, "file").is_scheduled(3));
+}
+
 TEST(TrainerStateTest, ReadsWhatItWrote) {
   TrainerState state;
   state.step = 7;
@@ -43,6 +68,7 @@ TEST(TrainerStateTest, ReadsWhatItWrote) {
   EXPECT_EQ(TrainerState::parse(state.dump(), "file").schedule, state.schedule) << "no validation yet";
   state.record(1.0 / 3, true, 2);
   state.schedule = {.best_score = -1.0 / 3, .validations_since_best = 1, .factor = 0.25};
+  state.checkpoint_due(3);
   const TrainerState read = TrainerState::parse(state.dump(), "file");
   EXPECT_EQ(read.dump(), state.dump());
   EXPECT_EQ(read.schedule, state.schedule);

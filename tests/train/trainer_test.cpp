@@ -3,15 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "polyhead/config/yaml.h"
+#include "polyhead/train/average.h"
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/model_file.h"
 #include "polyhead/train/run_folder.h"
 #include "support/check_op.h"
+#include "train/run_lock.h"
+#include "train/trainer_state.h"
 
 namespace polyhead::train {
 namespace {
@@ -61,14 +66,25 @@ class TrainerTest : public ::testing::Test {
       validations.push_back({step, figures});
       if (best) best_step = step;
     }
+    void saved(const std::string&) override { ++saves; }
     std::vector<std::string> messages;
+    int saves = 0;
     std::vector<std::pair<std::int64_t, Figures>> validations;
     std::int64_t best_step = 0;
   };
 
+  std::string file(const std::string& run, std::int64_t step) const {
+    return checkpoint_path(RunFolder(path(run)).checkpoints(), step);
+  }
+  void tear(const std::string& run, std::int64_t step) const {
+    fs::resize_file(file(run, step), fs::file_size(file(run, step)) - 1);
+  }
+
   std::string folder_;
   Recorder observer_;
 };
+
+const char* const never_validate = "training.validate_every=1000";
 
 using Arrays = std::vector<NamedArray>;
 
@@ -132,6 +148,148 @@ TEST_F(TrainerTest, KeepsTheNewestAndTheBest) {
             checkpoint_path(RunFolder(path("kept")).checkpoints(), observer_.best_step));
 }
 
+TEST_F(TrainerTest, KeepsSeveralBest) {
+  run("best", {"training.max_steps=16", "training.checkpoint_every=1000", "training.validate_every=2",
+               "training.keep_best=3", "training.learning_rate=0.5", "training.warmup_steps=3"});
+  std::vector<std::pair<double, std::int64_t>> scores;
+  for (const auto& [step, figures] : observer_.validations)
+    scores.push_back({figures.at(Metric::loss), step});
+  std::sort(scores.begin(), scores.end());
+  std::vector<std::int64_t> expected{scores[0].second, scores[1].second, scores[2].second, 16};
+  std::sort(expected.begin(), expected.end());
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  EXPECT_EQ(steps_kept("best"), expected);
+  EXPECT_THAT(best_checkpoints(path("best"), 3), ::testing::Contains(file("best", scores[2].second)));
+}
+
+TEST_F(TrainerTest, NeitherCountsNorLeavesTornCheckpoints) {
+  run("torn", {never_validate});
+  tear("torn", 12);
+  run("torn", {never_validate, "training.keep_last=1", "training.max_steps=10"}, true);
+  EXPECT_EQ(steps_kept("torn"), (std::vector<std::int64_t>{8, 10}));
+  EXPECT_EQ(newest("torn").step, 10);
+  EXPECT_TRUE(fs::exists(file("torn", 12) + ".damaged"));
+  EXPECT_THAT(observer_.messages, ::testing::Contains("set aside as " + file("torn", 12) + ".damaged"));
+}
+
+TEST_F(TrainerTest, StartsAgainWhenNoCheckpointCanBeRead) {
+  run("all_torn", {never_validate, "training.max_steps=4"});
+  tear("all_torn", 4);
+  run("all_torn", {never_validate, "training.max_steps=2"}, true);
+  EXPECT_EQ(steps_kept("all_torn"), std::vector<std::int64_t>{2});
+  EXPECT_EQ(newest("all_torn").step, 2);
+}
+
+TEST_F(TrainerTest, TheBestIsWhatTheNewestReadableCheckpointSays) {
+  run("resolved", {});
+  tear("resolved", 12);
+  const auto state = TrainerState::parse(read_checkpoint(file("resolved", 8)).state, "");
+  EXPECT_EQ(resolve_checkpoint(path("resolved")), file("resolved", state.best.front().step));
+}
+
+TEST_F(TrainerTest, KeepsTheSameWhetherInterruptedOrNot) {
+  const std::vector<std::string> settings{never_validate, "training.keep_last=2"};
+  run("straight", settings);
+  int updates = 0;
+  run("parts", settings, false, [&] { return ++updates == 7; });
+  EXPECT_EQ(steps_kept("parts"), (std::vector<std::int64_t>{4, 7}));
+  run("parts", settings, true, [&] { return ++updates == 9; });
+  EXPECT_EQ(steps_kept("parts"), (std::vector<std::int64_t>{4, 8, 9}));
+  EXPECT_EQ(last_checkpoints(path("parts"), 2),
+            (std::vector<std::string>{file("parts", 4), file("parts", 8)}));
+  run("parts", settings, true);
+  EXPECT_EQ(steps_kept("parts"), (std::vector<std::int64_t>{8, 12}));
+  EXPECT_EQ(steps_kept("straight"), steps_kept("parts"));
+}
+
+TEST_F(TrainerTest, ResumesWithinAnEpochThatEndsInAValidation) {
+  const std::vector<std::string> settings{"data.train_size=60", "training.validate_every=epoch",
+                                          "training.checkpoint_every=epoch"};
+  run("straight", settings);
+  const auto validations = observer_.validations;
+  ASSERT_GE(validations.size(), 2U);
+  const std::int64_t stop = validations[0].first + 1;
+  observer_.validations.clear();
+  int updates = 0;
+  run("parts", settings, false, [&] { return ++updates == stop; });
+  run("parts", settings, true);
+  EXPECT_EQ(observer_.validations, validations);
+  expect_same_training(newest("parts"), newest("straight"));
+}
+
+TEST_F(TrainerTest, ValidatesAndDecodesWithTheAverage) {
+  run("ema", {"training.ema_decay=0.9"});
+  const Checkpoint checkpoint = newest("ema");
+  const LoadedModel loaded = load_model(file("ema", 12));
+  const nn::ParameterStore& store = loaded.model->parameters();
+  for (const NamedArray& array : checkpoint.ema) {
+    const auto values = store.value(store.at(array.path)).span<float>();
+    EXPECT_TRUE(std::equal(values.begin(), values.end(), array.values.begin())) << array.path;
+  }
+  const auto text = data::load_text(loaded.config.data, data::Split::valid, loaded.config.seed);
+  const auto corpus = loss_corpus(loaded.config, text, loaded.pipeline);
+  std::vector<Worker> workers(2);
+  const auto loss = [&] { return loss_figures(*loaded.model, corpus, 128, workers).at(Metric::loss); };
+  ASSERT_EQ(observer_.validations.back().first, 12);
+  EXPECT_EQ(loss(), observer_.validations.back().second.at(Metric::loss));
+  fill_slab(store, checkpoint.parameters, store.slab(), "");
+  EXPECT_NE(loss(), observer_.validations.back().second.at(Metric::loss));
+  for (const nn::Parameter& p : store.parameters())
+    *store.value(p).as<float>() = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_THAT(testing::error_of(loss), HasSubstr("expected a finite number"));
+}
+
+TEST_F(TrainerTest, NoCheckpointHoldsWhatIsNotFinite) {
+  for (const std::string rate : {"1e30", "1e38", "1e39", "1e60"}) {
+    const std::string name = "rate_" + rate;
+    const std::string error = testing::error_of([&] {
+      run(name, {never_validate, "training.learning_rate=" + rate, "training.schedule=constant",
+                 "training.warmup_steps=0", "training.checkpoint_every=1", "training.keep_last=1"});
+    });
+    EXPECT_THAT(error, HasSubstr("training failed at step "));
+    EXPECT_THAT(error, HasSubstr("(learning rate 1e+" + rate.substr(2) + ", gradient norm "));
+    EXPECT_THAT(error, HasSubstr("parameter "));
+    for (const std::int64_t step : steps_kept(name)) {
+      const Checkpoint checkpoint = read_checkpoint(file(name, step));
+      for (const auto& arrays : {checkpoint.parameters, checkpoint.first_moment, checkpoint.second_moment})
+        for (const NamedArray& array : arrays)
+          EXPECT_TRUE(std::all_of(array.values.begin(), array.values.end(), [](float x) {
+            return std::isfinite(x);
+          })) << array.path;
+    }
+  }
+}
+
+TEST_F(TrainerTest, IsAloneInItsFolder) {
+  run("locked", {"training.max_steps=4"});
+  {
+    const RunLock lock(path("locked"));
+    EXPECT_EQ(testing::error_of([&] { run("locked", {}, true); }),
+              path("locked") + ": is being trained by another process");
+  }
+  EXPECT_EQ(run("locked", {}, true).step, 12);
+}
+
+TEST_F(TrainerTest, RemovesWhatAKilledProcessLeft) {
+  run("killed", {"training.max_steps=4"});
+  const std::string left = file("killed", 8) + ".tmp-1", other = path("killed") + "/notes.tmp-1";
+  for (const std::string& name : {left, path("killed") + "/config.yaml.tmp-1", other})
+    std::ofstream(name) << "x";
+  run("killed", {}, true);
+  EXPECT_FALSE(fs::exists(left));
+  EXPECT_FALSE(fs::exists(path("killed") + "/config.yaml.tmp-1"));
+  EXPECT_TRUE(fs::exists(other));
+}
+
+TEST_F(TrainerTest, ResumingARunThatEndedByTimeChangesNothing) {
+  const std::vector<std::string> settings{"training.max_steps=null", "training.max_minutes=0.001",
+                                          "training.checkpoint_every=1"};
+  const std::int64_t step = run("minutes", settings).step;
+  observer_.saves = 0;
+  EXPECT_EQ(run("minutes", settings, true).step, step);
+  EXPECT_EQ(observer_.saves, 0);
+}
+
 TEST_F(TrainerTest, StopsWhenPatienceIsOver) {
   const TrainResult result =
       run("patient", {"training.max_steps=1000", "training.validate_every=2", "training.patience=3",
@@ -171,6 +329,13 @@ TEST_F(TrainerTest, FineTunesFromACheckpoint) {
                 run("other", {"training.initial_checkpoint=" + path("first"), "model.d_model=32"});
               }),
               HasSubstr("of shape"));
+  EXPECT_THAT(testing::error_of([&] {
+                run("tokens", {"training.initial_checkpoint=" + path("first"), "tokenizer.kind=char",
+                               "data.lowercase=true"});
+              }),
+              ::testing::AllOf(HasSubstr("training.initial_checkpoint: " + path("first")),
+                               HasSubstr("tokenizer.kind (word -> char)"),
+                               HasSubstr("data.lowercase (false -> true)")));
 }
 
 TEST_F(TrainerTest, RefusesOtherDataWhenResuming) {
@@ -187,25 +352,49 @@ TEST_F(TrainerTest, LogHasALineForEveryUpdateAndValidation) {
   run("log", {});
   std::ifstream in(RunFolder(path("log")).log());
   int lines = 0, validations = 0;
-  for (std::string line; std::getline(in, line); ++lines)
+  for (std::string line; std::getline(in, line); ++lines) {
+    EXPECT_THAT(line, HasSubstr("\"token_accuracy\":"));
     validations += line.find("validation") != std::string::npos ? 1 : 0;
+  }
   EXPECT_EQ(lines, 15);
   EXPECT_EQ(validations, 3);
+}
+
+std::string problems_of(const char* text, const std::vector<std::string>& settings = {}) {
+  return testing::error_of([&] { config::parse<Config>(text, "base", settings); });
+}
+
+TEST(ConfigTest, SettingsMustFitEachOther) {
+  EXPECT_THAT(problems_of(base, {"tokenizer.shared=false"}),
+              HasSubstr("model.tie_embeddings: all needs one vocabulary for both languages"));
+  EXPECT_THAT(problems_of("training: {max_steps: 1, patience: 2, schedule: plateau}"),
+              ::testing::AllOf(HasSubstr("training.patience: 2 needs data.valid"),
+                               HasSubstr("training.schedule: plateau needs data.valid")));
+  EXPECT_THAT(problems_of(base, {"training.lanes=1025"}),
+              HasSubstr("training.lanes: 1025, expected an integer of 1 to 1024, or auto"));
+  EXPECT_THAT(
+      problems_of(base, {"training.lanes=1024", "training.accumulate=5"}),
+      HasSubstr(
+          "training.accumulate: 5 times 1024 lanes are 5120 shards of an update, expected at most 4096"));
+}
+
+TEST(MovingAverageTest, ForgetsTheFirstWeightsSoon) {
+  EXPECT_DOUBLE_EQ(average_decay(0.999, 1), 2.0 / 11);
+  EXPECT_DOUBLE_EQ(average_decay(0.999, 90), 0.91);
+  EXPECT_DOUBLE_EQ(average_decay(0.5, 90), 0.5);
 }
 
 TEST(RunFolderTest, CutsTheLogBehindAnUpdate) {
   std::string pattern = (fs::temp_directory_path() / "polyhead_folder_XXXXXX").string();
   const RunFolder folder(mkdtemp(pattern.data()));
   std::ofstream(folder.log())
-      << "{\"step\":1}\n{\"step\":2}\n{\"step\":2,\"validation\":{}}\n{\"step\":3}\n{\"ste";
+      << "{\"step\":1}\n{\"step\":2}\n{\"step\":2,\"validation\":{}}\n{\"step\":\"1\"}\n"
+         "{\"step\":null}\n{\"step\":1.5}\n{}\n[1]\n{\"step\":3}\n{\"ste";
   folder.cut_log(2);
   std::ifstream in(folder.log());
   std::ostringstream text;
   text << in.rdbuf();
   EXPECT_EQ(text.str(), "{\"step\":1}\n{\"step\":2}\n{\"step\":2,\"validation\":{}}\n");
-  EXPECT_FALSE(folder.best_step().has_value());
-  folder.set_best_step(7);
-  EXPECT_EQ(folder.best_step(), 7);
   fs::remove_all(folder.path());
 }
 

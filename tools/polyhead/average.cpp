@@ -17,11 +17,15 @@ struct Options {
 
 int run(const Options& o) {
   const std::string folder = train::RunFolder(o.run).checkpoints();
-  const auto all = static_cast<std::int64_t>(train::list_checkpoints(folder).size());
-  require<FileError>(all > 0, o.run, ": no checkpoint in ", folder, ", expected step-*.h5");
-  const std::vector<std::string> paths = o.best > 0
-                                             ? train::best_checkpoints(o.run, o.best)
-                                             : train::last_checkpoints(o.run, o.last > 0 ? o.last : all);
+  const std::vector<train::CheckpointFile> files = train::list_checkpoints(folder);
+  require<FileError>(!files.empty(), o.run, ": no checkpoint in ", folder, ", expected step-*.h5");
+  std::vector<std::string> paths;
+  if (o.best > 0)
+    paths = train::best_checkpoints(o.run, o.best);
+  else if (o.last > 0)
+    paths = train::last_checkpoints(o.run, o.last);
+  else
+    for (const train::CheckpointFile& file : files) paths.push_back(file.path);
   const std::string out = o.out.empty() ? o.run + "/average.h5" : o.out;
   train::write_checkpoint(out, train::average_checkpoints(paths));
   for (const std::string& path : paths) complain("averaged " + path);
@@ -38,7 +42,8 @@ Command add_average(CLI::App& program) {
   command->add_option("RUN", o->run, "run folder; all its checkpoints unless --last or --best says otherwise")
       ->required();
   CLI::Option* last =
-      command->add_option("--last", o->last, "how many of the newest")->check(CLI::PositiveNumber);
+      command->add_option("--last", o->last, "how many of the newest that training.checkpoint_every made")
+          ->check(CLI::PositiveNumber);
   command
       ->add_option("--best", o->best, "how many of the best by training.best_metric (see training.keep_best)")
       ->check(CLI::PositiveNumber)

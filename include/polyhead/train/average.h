@@ -8,7 +8,8 @@
 
 namespace polyhead::train {
 
-/// The paths of the newest `count` checkpoints of a run, by step. Throws Error when the run has fewer.
+/// The paths of the newest `count` checkpoints of a run that `training.checkpoint_every` made, by step: the same whether
+/// the run was interrupted or not, and none kept only for its score. Throws Error when the run has fewer.
 std::vector<std::string> last_checkpoints(const std::string& run, std::int64_t count);
 /// The paths of the best `count` checkpoints of a run, as its newest checkpoint knows them, by step. Throws Error when the
 /// run has kept fewer.

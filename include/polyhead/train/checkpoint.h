@@ -23,7 +23,7 @@ struct NamedArray {
 struct Checkpoint {
   std::vector<NamedArray> parameters, ema;  ///< weights [out, in]; ema is empty where there is none
   std::vector<NamedArray> first_moment, second_moment;  ///< the optimizer's, by parameter path; may be empty
-  std::int64_t step = 0, epoch = 0;                     ///< updates made; passes over the data begun
+  std::int64_t step = 0, epoch = 0;                     ///< updates made; epochs ended
   std::string state = "{}";                             ///< the trainer's other state, as JSON
   std::string config;                                   ///< the resolved configuration, as YAML in UTF-8
   std::string vocabulary;                               ///< tokenizers, as bytes

@@ -78,18 +78,22 @@ struct TrainingConfig {
     v("label_smoothing", label_smoothing, "probability spread over the vocabulary (as PyTorch's)",
       at_least(0), below(1));
     v("ema_decay", ema_decay,
-      "of an exponential moving average of the weights, used for validation and decoding; 0: none",
+      "of an exponential moving average of the weights, used for validation and decoding; 0: none. At update "
+      "t it "
+      "is at most (1 + t) / (10 + t), as in TensorFlow and Marian",
       at_least(0), below(1));
     v("validate_every", validate_every, "updates between validations, or epoch");
     v("checkpoint_every", checkpoint_every, "updates between checkpoints, or epoch");
-    v("keep_last", keep_last, "newest checkpoints to keep", at_least(1));
+    v("keep_last", keep_last, "newest checkpoints of checkpoint_every to keep, besides the very last",
+      at_least(1));
     v("keep_best", keep_best, "best checkpoints by best_metric to keep besides", at_least(1));
     v("best_metric", best_metric, "validation figure that says which checkpoint is best");
     v("validation_metrics", validation_metrics,
       "figures to validate besides loss, perplexity and token accuracy");
     v("patience", patience, "validations without a better best_metric after which training ends; 0: never",
       at_least(0));
-    v("initial_checkpoint", initial_checkpoint, "run or checkpoint whose weights training starts from");
+    v("initial_checkpoint", initial_checkpoint,
+      "run or checkpoint whose weights and tokenizers training starts from");
   }
 
   void validate(config::Problems& problems) const {
@@ -97,8 +101,12 @@ struct TrainingConfig {
     if (!max_steps && !max_epochs && !max_minutes && patience == 0)
       problems.add("max_steps",
                    "no end to training: expected max_steps, max_epochs, max_minutes or patience");
+    if (shards() > most_shards)
+      problems.add("accumulate", accumulate, " times ", lanes.of(batch_tokens), " lanes are ", shards(),
+                   " shards of an update, expected at most ", most_shards);
   }
 
+  static constexpr int most_shards = 4096;
   /// Shards of an update.
   int shards() const { return lanes.of(batch_tokens) * accumulate; }
   /// Metrics of a validation that need translations.
@@ -153,6 +161,7 @@ struct Config {
     v("decoding", decoding, "how it translates");
     v("evaluation", evaluation, "how translations are judged");
   }
+  void validate(config::Problems& problems) const;
   /// Most pieces of a sentence, end token not counted: what the model has places for, and `data.max_length`.
   int max_pieces() const { return std::min(data.max_length, model.max_length - 1); }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "polyhead/config/codec.h"
@@ -30,36 +31,43 @@ struct Lanes {
 
 namespace polyhead::config {
 
-/// A positive integer, or one word that stands for 0.
+/// A positive integer up to a limit, or one word that stands for 0.
 struct IntegerOrWord {
-  static std::string type(const std::string& word) { return "an integer of at least 1, or " + word; }
-  static std::int64_t read(const Node& node, const std::string& word) {
+  std::string word;
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+  std::string type() const {
+    const bool limited = most < std::numeric_limits<std::int64_t>::max();
+    return (limited ? "an integer of 1 to " + std::to_string(most) : "an integer of at least 1") + ", or " +
+           word;
+  }
+  std::int64_t read(const Node& node) const {
     if (node.kind == Node::Kind::scalar && node.text == word) return 0;
     std::int64_t value = 0;
     try {
       value = Codec<std::int64_t>::read(node);
     } catch (const Unexpected&) {  // says "an integer" only
     }
-    if (value < 1) unexpected(node, type(word));
+    if (value < 1 || value > most) unexpected(node, type());
     return value;
   }
-  static std::string text(std::int64_t value, const std::string& word) {
-    return value == 0 ? word : std::to_string(value);
-  }
+  std::string text(std::int64_t value) const { return value == 0 ? word : std::to_string(value); }
 };
 
 template <>
 struct Codec<train::Interval> {
-  static std::string type() { return IntegerOrWord::type("epoch"); }
-  static train::Interval read(const Node& node) { return {IntegerOrWord::read(node, "epoch")}; }
-  static std::string text(const train::Interval& value) { return IntegerOrWord::text(value.steps, "epoch"); }
+  static IntegerOrWord form() { return {.word = "epoch"}; }
+  static std::string type() { return form().type(); }
+  static train::Interval read(const Node& node) { return {form().read(node)}; }
+  static std::string text(const train::Interval& value) { return form().text(value.steps); }
 };
 
 template <>
 struct Codec<train::Lanes> {
-  static std::string type() { return IntegerOrWord::type("auto"); }
-  static train::Lanes read(const Node& node) { return {IntegerOrWord::read(node, "auto")}; }
-  static std::string text(const train::Lanes& value) { return IntegerOrWord::text(value.count, "auto"); }
+  static IntegerOrWord form() { return {.word = "auto", .most = 1024}; }
+  static std::string type() { return form().type(); }
+  static train::Lanes read(const Node& node) { return {form().read(node)}; }
+  static std::string text(const train::Lanes& value) { return form().text(value.count); }
 };
 
 }  // namespace polyhead::config

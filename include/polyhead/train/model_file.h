@@ -22,8 +22,8 @@ struct LoadedModel {
 /// The configuration inside a checkpoint; `path` names it in messages.
 Config config_of(const Checkpoint& checkpoint, const std::string& path);
 
-/// The checkpoint that a run folder or a checkpoint's path stands for: of a run its best by `training.best_metric`, else
-/// its last. Throws FileError when there is none.
+/// The checkpoint that a run folder or a checkpoint's path stands for: of a run the best by `training.best_metric`, as
+/// the newest that can be read knows it, else that one. Throws FileError when there is none.
 std::string resolve_checkpoint(const std::string& run_or_checkpoint);
 
 /// Reads a model for use. Its weights are the moving average where training kept one.

@@ -81,6 +81,11 @@ double clip_factor(double norm, double clip_norm);
 /// The index of the first element that is NaN or infinite, −1 when there is none.
 std::int64_t first_non_finite(const Tensor& values);
 
+/// The decay of a moving average at update t = 1, 2, ...: min(decay, (1 + t)/(10 + t)), so that the initial weights are
+/// soon forgotten. As TensorFlow's ExponentialMovingAverage with num_updates and Marian's exponential smoothing
+/// (Junczys-Dowmunt et al. 2018, arXiv:1804.00344) do it.
+double average_decay(double decay, std::int64_t update);
+
 /// Exponential moving average: average <- decay·average + (1 − decay)·parameters. Error when the slabs
 /// differ.
 void update_average(const Tensor& average, const Tensor& parameters, double decay, int threads);

@@ -1,13 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
-#include <optional>
 #include <string>
+#include <utility>
 
 namespace polyhead::train {
 
-/// The files of a run: config.yaml, train.jsonl, best.json and checkpoints/step-*.h5.
+/// The files of a run: config.yaml, train.jsonl and checkpoints/step-*.h5.
 class RunFolder {
  public:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}
@@ -18,14 +17,12 @@ class RunFolder {
 
   /// Whether there is anything of a run.
   bool exists() const;
-  /// Makes the folders and writes the resolved configuration. Throws FileError.
-  void create(const std::string& config_yaml) const;
+  /// Makes the folders. Throws FileError.
+  void create() const;
+  /// Removes what a killed process left half-written and writes the resolved configuration. Throws FileError.
+  void open(const std::string& config_yaml) const;
   /// Removes the lines of the log after update `step`, and a line cut short. Throws FileError.
   void cut_log(std::int64_t step) const;
-
-  /// The update of the best checkpoint, as the trainer noted it last; none before a validation.
-  std::optional<std::int64_t> best_step() const;
-  void set_best_step(std::int64_t step) const;
 
  private:
   std::string path_;

@@ -15,6 +15,7 @@ struct StepReport {
   std::int64_t step = 0, epoch = 0;    ///< from 1
   double loss = 0;                     ///< label-smoothed
   double negative_log_likelihood = 0;  ///< unsmoothed
+  double token_accuracy = 0;           ///< of the batch, in percent
   double learning_rate = 0, grad_norm = 0;
   double target_tokens = 0, target_tokens_per_second = 0;
   double seconds = 0;  ///< of training so far, over all resumptions
@@ -49,8 +50,9 @@ struct TrainResult {
 
 /// Trains as `config` says into a run folder, from the start or, with `resume`, from its newest checkpoint that can be
 /// read: bit for bit as if it had never stopped. Throws Error when the folder holds a run and resume is not set, when
-/// resume finds a setting changed that is neither limit nor interval, or when the training data changed; NumbersError
-/// when a loss or gradient is not finite, which leaves the last checkpoint as it is.
+/// another process trains it, when resume finds a setting changed that is neither limit nor interval, or when the
+/// training data changed; NumbersError when a loss, gradient or weight is not finite, which leaves the last checkpoint
+/// as it is: none ever holds a value that is not finite.
 TrainResult train(const Config& config, const TrainOptions& options, Observer& observer);
 
 }  // namespace polyhead::train

@@ -34,7 +34,8 @@ Translations translate_lines(const nn::Transformer& model, const text::TextPipel
 /// The metrics' options that a configuration asks for.
 metrics::Options metric_options(const EvaluationConfig& config);
 
-/// Loss, perplexity and token accuracy of a model over a whole corpus.
+/// Loss, perplexity (at most the largest double) and token accuracy of a model over a whole corpus. Throws NumbersError
+/// when the loss is not finite.
 Figures loss_figures(const nn::Transformer& model, const data::ParallelCorpus& corpus,
                      std::int64_t batch_tokens, std::span<Worker> workers);
 /// A text as the loss takes it: pairs that are empty, or that the model is too short for, are left out.

@@ -1,0 +1,64 @@
+#include "start.h"
+
+#include "polyhead/config/yaml.h"
+#include "polyhead/train/model_file.h"
+
+namespace polyhead::train {
+namespace {
+
+/// The settings that changed from `before` to `now`, of those that `matters` chooses, as "key (before -> now), ...".
+template <class Predicate>
+std::string changes(const Config& before, const Config& now, const Predicate& matters) {
+  std::string text;
+  for (const config::Difference& d : config::difference(before, now))
+    if (matters(d.key)) text += concat(text.empty() ? "" : ", ", d.key, " (", d.first, " -> ", d.second, ")");
+  return text;
+}
+
+}  // namespace
+
+void require_no_run(const RunFolder& folder) {
+  require<FileError>(!folder.exists(), folder.path(),
+                     ": holds a run already; expected --resume, or another folder with --out");
+}
+
+std::optional<Checkpoint> resume_point(const Config& config, const RunFolder& folder, Observer& observer) {
+  LatestCheckpoint latest = latest_valid_checkpoint(folder.checkpoints());
+  for (const std::string& reason : latest.skipped) observer.message("skipped: " + reason);
+  if (!latest.checkpoint) {
+    observer.message(concat(folder.path(), ": no checkpoint to resume from, training from the start"));
+    return std::nullopt;
+  }
+  const std::string changed = changes(config_of(*latest.checkpoint, latest.path), config,
+                                      [](const std::string& key) { return !may_change_on_resume(key); });
+  require(changed.empty(), folder.path(), ": cannot resume with other settings: ", changed,
+          "; expected only limits and intervals to change");
+  observer.message(concat("resuming from ", latest.path));
+  return std::move(latest.checkpoint);
+}
+
+Checkpoint initial_checkpoint(const Config& config) {
+  const std::string path = resolve_checkpoint(*config.training.initial_checkpoint);
+  Checkpoint checkpoint = read_checkpoint(path);
+  const std::string changed = changes(config_of(checkpoint, path), config, [](const std::string& key) {
+    return key.starts_with("tokenizer.") || key == "data.lowercase";
+  });
+  require(changed.empty(), "training.initial_checkpoint: ", path,
+          " has tokenizers of its own, which training from it keeps: cannot change ", changed);
+  return checkpoint;
+}
+
+data::Filter training_filter(const Config& config) {
+  return {.skip_empty = true, .max_length = config.max_pieces()};
+}
+
+TrainingData load_training_data(const Config& config, const Checkpoint* from) {
+  const data::ParallelText text = data::load_text(config.data, data::Split::train, config.seed);
+  text::TextPipeline pipeline =
+      from ? text::TextPipeline::deserialize(from->vocabulary)
+           : text::TextPipeline::learn(config.tokenizer, config.data.lowercase, text.source, text.target);
+  data::ParallelCorpus corpus = data::ParallelCorpus::encode(text, pipeline, training_filter(config));
+  return {std::move(pipeline), std::move(corpus)};
+}
+
+}  // namespace polyhead::train
