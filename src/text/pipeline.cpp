@@ -1,5 +1,7 @@
 #include "polyhead/text/pipeline.h"
 
+#include <algorithm>
+
 #include "frame.h"
 #include "polyhead/core/error.h"
 #include "polyhead/core/unicode.h"
@@ -21,6 +23,14 @@ std::vector<std::int32_t> with_eos(std::vector<std::int32_t> ids) {
 }
 
 }  // namespace
+
+bool crop(std::vector<std::int32_t>& ids, std::int64_t max_pieces) {
+  const auto longest = static_cast<std::size_t>(max_pieces) + 1;
+  if (ids.size() <= longest) return false;
+  ids.resize(longest);
+  ids.back() = eos_id;
+  return true;
+}
 
 TextPipeline::TextPipeline(Normalizer normalizer, std::shared_ptr<const Tokenizer> source,
                            std::shared_ptr<const Tokenizer> target)
@@ -52,16 +62,28 @@ std::vector<std::int32_t> TextPipeline::encode_target(std::string_view line) con
   return with_eos(target_->encode(normalizer_(line)));
 }
 
+std::string TextPipeline::decode_target(std::span<const std::int32_t> ids) const {
+  std::string line = target_->decode(ids);
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
+}
+
 std::string TextPipeline::target_pieces(std::span<const std::int32_t> ids) const {
+  std::vector<std::string> pieces = target_->pieces_of(ids);
+  if (!ids.empty() && ids.back() != eos_id) pieces.emplace_back(special_pieces[bos_id]);
   std::string line;
-  for (const std::string& piece : target_->pieces_of(ids)) line += (line.empty() ? "" : " ") + piece;
+  for (const std::string& piece : pieces) line += (line.empty() ? "" : " ") + piece;
   return line;
 }
 
 std::vector<std::int32_t> TextPipeline::ids_from_pieces(std::string_view line) const {
+  std::vector<std::string> pieces = unicode::split(line);
+  const bool cut = pieces.size() > 1 && pieces.back() == special_pieces[bos_id];
+  if (cut) pieces.pop_back();
   std::vector<std::int32_t> ids;
-  for (const std::string& piece : unicode::split(line)) ids.push_back(target_->vocabulary().id(piece));
-  return with_eos(std::move(ids));
+  for (const std::string& piece : pieces) ids.push_back(target_->vocabulary().id(piece));
+  return cut ? ids : with_eos(std::move(ids));
 }
 
 std::string TextPipeline::serialize() const {

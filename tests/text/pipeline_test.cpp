@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sentencepiece_trainer.h>
 
 #include <filesystem>
 #include <fstream>
@@ -69,6 +70,44 @@ TEST(TextPipeline, PiecesAndBack) {
   EXPECT_THAT(pipeline.ids_from_pieces(pipeline.target_pieces(std::vector<std::int32_t>{unk_id, eos_id})),
               ElementsAre(unk_id, eos_id));
   EXPECT_THAT(pipeline.ids_from_pieces(""), ElementsAre(eos_id));
+}
+
+TEST(TextPipeline, PiecesOfWhatWasCutSaySo) {
+  const auto pipeline = TextPipeline::learn(words(false), true, english, german);
+  const std::vector<std::int32_t> cut{4, 3};
+  EXPECT_EQ(pipeline.target_pieces(cut), "katze die <s>");
+  EXPECT_EQ(pipeline.ids_from_pieces("katze die <s>"), cut);
+  EXPECT_EQ(pipeline.target_pieces({}), "");
+}
+
+TEST(TextPipeline, CropsToPiecesAndEos) {
+  std::vector<std::int32_t> ids{5, 6, 7, eos_id};
+  EXPECT_FALSE(crop(ids, 3));
+  EXPECT_THAT(ids, ElementsAre(5, 6, 7, eos_id));
+  EXPECT_TRUE(crop(ids, 2));
+  EXPECT_THAT(ids, ElementsAre(5, 6, eos_id));
+}
+
+TEST(TextPipeline, DecodesToOneLine) {
+  const std::string path = std::filesystem::path(::testing::TempDir()) / "polyhead_bytes.spm";
+  std::ofstream(path) << "the cat sat on the mat\na dog ran\n";
+  const std::string settings =
+      " --byte_fallback=true --vocab_size=300 --hard_vocab_limit=false --minloglevel=3";
+  std::string model;
+  ASSERT_TRUE(sentencepiece::SentencePieceTrainer::Train("--input=" + path + settings, nullptr, &model).ok());
+  std::ofstream(path, std::ios::binary) << model;
+  TokenizerConfig given;
+  given.model = path;
+  const auto pipeline = TextPipeline::learn(given, false, {}, {});
+  std::filesystem::remove(path);
+  auto ids = pipeline.encode_target("cat");
+  ids.pop_back();
+  for (const char* byte : {"<0x0A>", "<0x0D>", "<0x0A>"}) {
+    ids.push_back(pipeline.target().vocabulary().id(byte));
+    ASSERT_NE(ids.back(), unk_id);
+  }
+  ids.push_back(pipeline.target().vocabulary().id("a"));
+  EXPECT_EQ(pipeline.decode_target(ids), "cat   a");
 }
 
 TEST(TextPipeline, RefusesIdsOfNoPiece) {

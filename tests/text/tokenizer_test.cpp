@@ -9,24 +9,16 @@
 #include "polyhead/core/error.h"
 #include "polyhead/core/rng.h"
 #include "polyhead/text/normalizer.h"
+#include "support/message.h"
 
 namespace polyhead::text {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::StartsWith;
-
-template <class E, class Action>
-std::string message(const Action& action) {
-  try {
-    action();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::message_of;
+using ::testing::StartsWith;
 
 TokenizerConfig config(std::string kind, int vocab_size, ModelType type = ModelType::unigram) {
   TokenizerConfig result;
@@ -92,7 +84,7 @@ TEST(SentencePiece, LearnsTheSameBytesEveryTime) {
 TEST(SentencePiece, NamesTheLargestAndSmallestVocabulary) {
   for (const auto type : {ModelType::unigram, ModelType::bpe}) {
     const std::string too_many =
-        message<DataError>([&] { learn_tokenizer(config("sentencepiece", 5000, type), small_text()); });
+        message_of<DataError>([&] { learn_tokenizer(config("sentencepiece", 5000, type), small_text()); });
     const std::string head =
         "tokenizer.vocab_size: 5000 is more pieces than the training text gives; at most ";
     ASSERT_THAT(too_many, StartsWith(head));
@@ -100,7 +92,7 @@ TEST(SentencePiece, NamesTheLargestAndSmallestVocabulary) {
     EXPECT_EQ(learn_tokenizer(config("sentencepiece", most, type), small_text())->size(), most);
 
     const std::string too_few =
-        message<DataError>([&] { learn_tokenizer(config("sentencepiece", 10, type), small_text()); });
+        message_of<DataError>([&] { learn_tokenizer(config("sentencepiece", 10, type), small_text()); });
     const std::string low_head =
         "tokenizer.vocab_size: 10 is less than the characters of the training text; at least ";
     ASSERT_THAT(too_few, StartsWith(low_head));
@@ -121,23 +113,23 @@ TEST(SentencePiece, KeepsRareCharactersAndLongLines) {
 
 TEST(SentencePiece, ControlPiecesInTextAreText) {
   const auto tokenizer = learn_tokenizer(config("sentencepiece", 39), small_text());
-  EXPECT_THAT(tokenizer->encode("the </s> cat <s>"), testing::Not(testing::Contains(eos_id)));
-  EXPECT_THAT(tokenizer->encode("the </s> cat <s>"), testing::Not(testing::Contains(bos_id)));
+  EXPECT_THAT(tokenizer->encode("the </s> cat <s>"), ::testing::Not(::testing::Contains(eos_id)));
+  EXPECT_THAT(tokenizer->encode("the </s> cat <s>"), ::testing::Not(::testing::Contains(bos_id)));
 }
 
 TEST(SentencePiece, ReadsModelFiles) {
-  const auto folder = std::filesystem::path(testing::TempDir());
+  const auto folder = std::filesystem::path(::testing::TempDir());
   const auto tokenizer = learn_tokenizer(config("sentencepiece", 39), small_text());
   const std::string path = folder / "polyhead_model.spm";
   std::ofstream(path, std::ios::binary) << tokenizer->bytes();
   EXPECT_EQ(load_sentencepiece(path)->encode("the cat sat"), tokenizer->encode("the cat sat"));
 
-  EXPECT_EQ(message<FileError>([] { load_sentencepiece("no/such.spm"); }),
+  EXPECT_EQ(message_of<FileError>([] { load_sentencepiece("no/such.spm"); }),
             "tokenizer model \"no/such.spm\": cannot be read or is empty");
-  EXPECT_EQ(message<FileError>([&] { load_sentencepiece(folder); }),
+  EXPECT_EQ(message_of<FileError>([&] { load_sentencepiece(folder); }),
             "tokenizer model \"" + folder.string() + "\": cannot be read or is empty");
   std::ofstream(path, std::ios::binary) << "no model";
-  EXPECT_THAT(message<FileError>([&] { load_sentencepiece(path); }),
+  EXPECT_THAT(message_of<FileError>([&] { load_sentencepiece(path); }),
               StartsWith(path + ": not a SentencePiece model ("));
   std::filesystem::remove(path);
 }
@@ -159,7 +151,7 @@ TEST(Tokenizer, UnknownPiecesKeepTheirSpellingAsPieces) {
     EXPECT_EQ(tokenizer->detokenize(tokenizer->pieces(line)), line) << settings.kind;
     EXPECT_THAT(tokenizer->decode(tokenizer->encode("the 猫 sat")),
                 AllOf(StartsWith("the "), HasSubstr("\u2047")));
-    EXPECT_THAT(tokenizer->encode(line), testing::Contains(unk_id)) << settings.kind;
+    EXPECT_THAT(tokenizer->encode(line), ::testing::Contains(unk_id)) << settings.kind;
   }
 }
 
@@ -192,21 +184,21 @@ TEST(Tokenizer, NoticesEveryDamagedByteAndEveryCut) {
       EXPECT_THROW(Tokenizer::deserialize(damaged), FileError) << i;
       EXPECT_THROW(Tokenizer::deserialize(whole.substr(0, i)), FileError) << i;
     }
-    EXPECT_EQ(message<FileError>([&] { Tokenizer::deserialize(whole + "x"); }),
+    EXPECT_EQ(message_of<FileError>([&] { Tokenizer::deserialize(whole + "x"); }),
               "stored vocabulary: bytes after its end");
   }
 }
 
 TEST(Tokenizer, NeedsText) {
-  EXPECT_EQ(message<DataError>([] {
+  EXPECT_EQ(message_of<DataError>([] {
               learn_tokenizer(config("word", 10), {"", ""});
             }),
             "tokenizer: no text to learn a vocabulary from (2 lines)");
-  EXPECT_EQ(message<DataError>([] {
+  EXPECT_EQ(message_of<DataError>([] {
               learn_tokenizer(config("sentencepiece", 10), {"", "", ""});
             }),
             "tokenizer: no text to learn a vocabulary from (3 lines)");
-  EXPECT_EQ(message<Error>([] { learn_tokenizer(config("wrod", 10), {"a"}); }),
+  EXPECT_EQ(message_of<Error>([] { learn_tokenizer(config("wrod", 10), {"a"}); }),
             "tokenizer.kind: \"wrod\" is none of word, char, sentencepiece");
 }
 

@@ -4,21 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "polyhead/core/error.h"
+#include "support/message.h"
 
 namespace polyhead::text {
 namespace {
 
-using testing::ElementsAre;
-
-template <class E>
-std::string message(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
+using ::testing::ElementsAre;
+using testing::message_of;
 
 TEST(Vocabulary, BeginsWithTheSpecialPieces) {
   const Vocabulary vocabulary({"cat", "sat"});
@@ -42,27 +34,27 @@ TEST(Vocabulary, KeepsTheMostFrequentWithTiesInCodePointOrder) {
   EXPECT_THAT(Vocabulary::most_frequent(counts, 100).pieces(),
               ElementsAre("<unk>", "<s>", "</s>", "z", "a", "b", "\uFFFD", "\U0001F600", "rare"));
   EXPECT_THAT(Vocabulary::most_frequent(counts, 5).pieces(), ElementsAre("<unk>", "<s>", "</s>", "z", "a"));
-  EXPECT_EQ(message<Error>([&] { Vocabulary::most_frequent(counts, 3); }),
+  EXPECT_EQ(message_of<Error>([&] { Vocabulary::most_frequent(counts, 3); }),
             "tokenizer.vocab_size: 3 leaves no room beside the 3 special pieces");
 }
 
 TEST(Vocabulary, RefusesPiecesThatAreNotOneToOne) {
-  EXPECT_EQ(message<DataError>([] {
+  EXPECT_EQ(message_of<DataError>([] {
               Vocabulary({"a", "b", "a"});
             }),
             "vocabulary: the piece \"a\" has two ids, 3 and 5");
-  EXPECT_EQ(message<DataError>([] {
+  EXPECT_EQ(message_of<DataError>([] {
               Vocabulary({"a", ""});
             }),
             "vocabulary: id 4 has the piece \"\", which is empty or reserved");
-  EXPECT_EQ(message<DataError>([] { Vocabulary({"<s>"}); }),
+  EXPECT_EQ(message_of<DataError>([] { Vocabulary({"<s>"}); }),
             "vocabulary: id 3 has the piece \"<s>\", which is empty or reserved");
 }
 
 TEST(Vocabulary, RefusesIdsOutside) {
   const Vocabulary vocabulary({"a"});
-  EXPECT_EQ(message<DataError>([&] { vocabulary.piece(4); }), "vocabulary: id 4 is not in 0 to 3");
-  EXPECT_EQ(message<DataError>([&] { vocabulary.piece(-1); }), "vocabulary: id -1 is not in 0 to 3");
+  EXPECT_EQ(message_of<DataError>([&] { vocabulary.piece(4); }), "vocabulary: id 4 is not in 0 to 3");
+  EXPECT_EQ(message_of<DataError>([&] { vocabulary.piece(-1); }), "vocabulary: id -1 is not in 0 to 3");
 }
 
 }  // namespace

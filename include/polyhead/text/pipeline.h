@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,9 @@
 #include "polyhead/text/tokenizer.h"
 
 namespace polyhead::text {
+
+/// Cuts the ids of a sentence, eos at the end, to `max_pieces` and eos. Whether they were more.
+bool crop(std::vector<std::int32_t>& ids, std::int64_t max_pieces);
 
 /// From lines of text to ids and back, for both languages: normalizer, source and target tokenizer (one and
 /// the same when they are shared). Immutable and cheap to copy.
@@ -25,12 +29,14 @@ class TextPipeline {
   /// Ids of a line with eos at the end; an empty line gives eos alone.
   std::vector<std::int32_t> encode_source(std::string_view line) const;
   std::vector<std::int32_t> encode_target(std::string_view line) const;
-  /// Plain text of target ids; bos and eos give nothing.
-  std::string decode_target(std::span<const std::int32_t> ids) const { return target_->decode(ids); }
-  /// The pieces of target ids without bos and eos, separated by one space.
+  /// Plain text of target ids, one line: line breaks, which SentencePiece models of single bytes can give, become
+  /// spaces; bos and eos give nothing.
+  std::string decode_target(std::span<const std::int32_t> ids) const;
+  /// The pieces of target ids without bos and eos, separated by one space. Ids that do not end with eos, as of a
+  /// translation cut at its length limit, get the piece of bos at the end: "<s>", which is never generated.
   std::string target_pieces(std::span<const std::int32_t> ids) const;
-  /// The inverse: target ids of pieces separated by white space, with eos at the end; unknown pieces give
-  /// unk_id.
+  /// The inverse: target ids of pieces separated by white space, with eos at the end unless the last is "<s>"; unknown
+  /// pieces give unk_id.
   std::vector<std::int32_t> ids_from_pieces(std::string_view line) const;
 
   const Normalizer& normalizer() const { return normalizer_; }
