@@ -1,5 +1,7 @@
 #include "polyhead/data/config.h"
 
+#include <algorithm>
+
 #include "polyhead/config/problems.h"
 #include "polyhead/data/tasks.h"
 
@@ -10,14 +12,16 @@ void FilePair::validate(config::Problems& problems) const {
   if (target.empty() && !source.empty()) problems.add("target", "missing beside source ", source);
 }
 
+std::string task_names() {
+  std::string names;
+  for (const Task& row : tasks()) names.append(names.empty() ? "" : ", ").append(row.name);
+  return names;
+}
+
 void DataConfig::validate(config::Problems& problems) const {
-  std::string names = "files";
-  bool known = task == names;
-  for (const Task& row : tasks()) {
-    names.append(", ").append(row.name);
-    known = known || row.name == task;
-  }
-  if (!known) problems.add("task", '"', task, "\", expected one of ", names);
+  const bool known = task == "files" || std::any_of(tasks().begin(), tasks().end(),
+                                                    [&](const Task& row) { return row.name == task; });
+  if (!known) problems.add("task", '"', task, "\", expected one of files, ", task_names());
 }
 
 }  // namespace polyhead::data

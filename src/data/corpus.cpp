@@ -87,7 +87,6 @@ ParallelCorpus ParallelCorpus::encode(const ParallelText& text, const text::Text
     } else {
       corpus.source_.add(source);
       corpus.target_.add(target);
-      corpus.lines_.push_back(static_cast<std::int64_t>(i));
     }
   }
   corpus.report_.kept = corpus.size();

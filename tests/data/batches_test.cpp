@@ -12,7 +12,7 @@
 namespace polyhead::data {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 ParallelCorpus random_corpus(int size) {
   RandomStream random(RngKey{7});
@@ -39,7 +39,7 @@ void expect_every_pair_once_within(const BatchPlan& plan, const ParallelCorpus& 
       EXPECT_LE(count_tokens(corpus, plan[i]).target, batch_tokens);
     }
   }
-  EXPECT_THAT(seen, testing::Each(1));
+  EXPECT_THAT(seen, ::testing::Each(1));
 }
 
 TEST(BatchPlan, HasEveryPairOnceWithinTheLimit) {
@@ -88,7 +88,7 @@ TEST(BatchPlan, ALongSentenceIsABatchOfItsOwn) {
   EXPECT_THAT(plan, ElementsAre(ElementsAre(0, 2), ElementsAre(1), ElementsAre(3)));
   EXPECT_THAT(
       list(BatchPlan::training(corpus, 10, 1, 0)),
-      testing::UnorderedElementsAre(testing::UnorderedElementsAre(0, 2), ElementsAre(1), ElementsAre(3)));
+      ::testing::UnorderedElementsAre(::testing::UnorderedElementsAre(0, 2), ElementsAre(1), ElementsAre(3)));
 }
 
 TEST(BatchPlan, ValidationIsInOrderOfLength) {
@@ -99,7 +99,7 @@ TEST(BatchPlan, ValidationIsInOrderOfLength) {
 
 TEST(BatchPlan, NeedsRoomForATarget) {
   const auto corpus = corpus_of_lengths({{1, 1}});
-  EXPECT_EQ(message<Error>([&] { BatchPlan::training(corpus, 0, 1, 0); }),
+  EXPECT_EQ(message_of<Error>([&] { BatchPlan::training(corpus, 0, 1, 0); }),
             "training.batch_tokens: 0, expected at least 1");
 }
 
@@ -126,7 +126,7 @@ TEST(Pack, RefusesShortBuffers) {
   std::vector<Segment> segments(2);
   const std::vector<std::int32_t> pairs = {0, 1};
   EXPECT_EQ(
-      message<Error>([&] {
+      message_of<Error>([&] {
         pack(corpus, pairs, {source, input, output, segments, segments});
       }),
       "pack: 2 pairs of 7 source and 5 target tokens do not fit buffers for 2 pairs of 6 source and 5 target "

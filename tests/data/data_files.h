@@ -9,14 +9,17 @@
 #include <string>
 
 #include "polyhead/data/corpus.h"
+#include "support/message.h"
 
 namespace polyhead::data {
+
+using testing::message_of;
 
 /// A file of given bytes that lasts as long as the object.
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& name, const std::string& bytes)
-      : path_(std::filesystem::path(testing::TempDir()) / (std::to_string(getpid()) + "_" + name)) {
+      : path_(std::filesystem::path(::testing::TempDir()) / (std::to_string(getpid()) + "_" + name)) {
     std::ofstream(path_, std::ios::binary) << bytes;
   }
   ~TemporaryFile() { std::filesystem::remove(path_); }
@@ -31,17 +34,6 @@ class TemporaryFile {
  private:
   std::filesystem::path path_;
 };
-
-/// What `action` says when it throws E.
-template <class E, class Action>
-std::string message(const Action& action) {
-  try {
-    action();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing thrown";
-}
 
 /// A corpus of words whose sentences have the given numbers of pieces, the end token not counted.
 inline ParallelCorpus corpus_of_lengths(const std::vector<std::pair<int, int>>& lengths) {

@@ -10,9 +10,9 @@
 namespace polyhead::data {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 std::string gzip(const std::string& bytes) {
   const TemporaryFile file("made.gz", "");
@@ -84,10 +84,10 @@ TEST(ReadLines, LinesOfAnyLength) {
 }
 
 TEST(ReadLines, NamesFilesThatCannotBeRead) {
-  EXPECT_EQ(message<DataError>([] { read_lines("no/such.txt"); }),
+  EXPECT_EQ(message_of<DataError>([] { read_lines("no/such.txt"); }),
             "data file no/such.txt: No such file or directory");
-  EXPECT_EQ(message<DataError>([] { read_lines("."); }), "data file .: is a folder");
-  EXPECT_EQ(message<DataError>([] { read_lines(""); }), "data file : No such file or directory");
+  EXPECT_EQ(message_of<DataError>([] { read_lines("."); }), "data file .: is a folder");
+  EXPECT_EQ(message_of<DataError>([] { read_lines(""); }), "data file : No such file or directory");
 }
 
 TEST(ReadLines, NoticesTornGzip) {
@@ -96,7 +96,7 @@ TEST(ReadLines, NoticesTornGzip) {
   const std::string whole = gzip(text);
   for (std::size_t size = 2; size < whole.size(); size += 13) {
     const TemporaryFile file("torn.gz", whole.substr(0, size));
-    EXPECT_EQ(message<DataError>([&] { read_lines(file.path()); }),
+    EXPECT_EQ(message_of<DataError>([&] { read_lines(file.path()); }),
               "data file " + file.path() + ": the gzip data ends too early")
         << size;
   }
@@ -106,7 +106,7 @@ TEST(ReadLines, NoticesDamagedGzip) {
   std::string bytes = gzip(std::string(10'000, 'a') + "\nb\n");
   bytes[bytes.size() - 6] = static_cast<char>(~bytes[bytes.size() - 6]);
   const TemporaryFile file("damaged.gz", bytes);
-  EXPECT_THAT(message<DataError>([&] { read_lines(file.path()); }),
+  EXPECT_THAT(message_of<DataError>([&] { read_lines(file.path()); }),
               StartsWith("data file " + file.path() + ": damaged gzip data ("));
 }
 

@@ -179,8 +179,9 @@ TEST(Numbers, AreOneToOne) {
 }
 
 TEST(Numbers, RefuseWhatTheyCannotSay) {
-  EXPECT_EQ(message<Error>([] { english_number(1'000'000); }), "number words: 1000000 is not in 0 to 999999");
-  EXPECT_EQ(message<Error>([] { german_number(-1); }), "number words: -1 is not in 0 to 999999");
+  EXPECT_EQ(message_of<Error>([] { english_number(1'000'000); }),
+            "number words: 1000000 is not in 0 to 999999");
+  EXPECT_EQ(message_of<Error>([] { german_number(-1); }), "number words: -1 is not in 0 to 999999");
 }
 
 }  // namespace

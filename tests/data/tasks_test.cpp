@@ -83,9 +83,9 @@ TEST(Tasks, NumbersTrainOnTheShortOnes) {
 }
 
 TEST(Tasks, SayWhenTheyHaveTooFewSentences) {
-  EXPECT_EQ(message<Error>([] { generate(toy("cpoy"), Split::train, 1); }),
+  EXPECT_EQ(message_of<Error>([] { generate(toy("cpoy"), Split::train, 1); }),
             "data.task: \"cpoy\" is no toy task");
-  EXPECT_EQ(message<DataError>([] { generate(toy("numbers", 1'000'000), Split::valid, 1); }),
+  EXPECT_EQ(message_of<DataError>([] { generate(toy("numbers", 1'000'000), Split::valid, 1); }),
             "data.task numbers: train_size, valid_size and test_size are 1000110 sentences together; at most "
             "500000");
 }

@@ -25,6 +25,9 @@ struct FilePair {
   void validate(config::Problems& problems) const;
 };
 
+/// The names of tasks(), separated by commas.
+std::string task_names();
+
 /// The `data` section of a configuration. Relative paths are relative to the current directory.
 struct DataConfig {
   std::string task = "files";
@@ -38,7 +41,7 @@ struct DataConfig {
 
   template <class Visitor>
   void fields(Visitor& v) {
-    v("task", task, "files, or a built-in toy task: copy, reverse, sort, numbers");
+    v("task", task, "files, or a built-in toy task: " + task_names());
     v("train", train, "training files");
     v("valid", valid, "validation files");
     v("test", test, "test files");

@@ -78,13 +78,10 @@ class ParallelCorpus {
   std::int32_t source_length(std::int32_t i) const { return source_.length(i); }
   std::int32_t target_length(std::int32_t i) const { return target_.length(i); }
   std::int64_t target_tokens() const { return target_.total(); }
-  /// The line of the text (from 0) that pair `i` came from.
-  std::int64_t line(std::int32_t i) const { return lines_[static_cast<std::size_t>(i)]; }
   const CorpusReport& report() const { return report_; }
 
  private:
   Sequences source_, target_;
-  std::vector<std::int64_t> lines_;
   CorpusReport report_;
 };
 
