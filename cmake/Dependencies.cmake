@@ -11,6 +11,8 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
+# The shared library brings some thirty others (for reading over networks) that every start would load.
+set(HDF5_USE_STATIC_LIBRARIES ON)
 find_package(HDF5 REQUIRED COMPONENTS C)
 if(NOT TARGET HDF5::HDF5)
   add_library(HDF5::HDF5 INTERFACE IMPORTED)
