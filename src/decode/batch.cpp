@@ -1,6 +1,12 @@
 #include "batch.h"
 
+#include <algorithm>
+
 namespace polyhead::decode {
+
+bool is_empty(TokenIds sentence) {
+  return std::all_of(sentence.begin(), sentence.end(), [](std::int32_t id) { return id == eos_id; });
+}
 
 nn::TokenBatch pack(Arena& arena, std::span<const TokenIds> sentences) {
   auto* segments = arena.allocate<Segment>(sentences.size());

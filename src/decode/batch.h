@@ -19,6 +19,9 @@ namespace polyhead::decode {
 /// `sentences` end to end. Lives in `arena`.
 nn::TokenBatch pack(Arena& arena, std::span<const TokenIds> sentences);
 
+/// Whether a sentence has no ids other than eos.
+bool is_empty(TokenIds sentence);
+
 /// Sentences decoded together, by their numbers in the input.
 using Batch = std::span<const std::int64_t>;
 

@@ -11,13 +11,21 @@ namespace {
 
 constexpr std::int64_t batch_tokens = 4096;
 
+constexpr int most_named = 20;
+
 void check(std::span<const TokenPair> pairs, int max_length) {
+  std::int64_t wrong = 0;
+  std::string named;
   for (std::size_t i = 0; i < pairs.size(); ++i)
     for (const auto& [side, ids] : {std::pair{"source", pairs[i].source}, {"target", pairs[i].target}})
-      require<DataError>(!ids.empty() && ids.size() <= static_cast<std::size_t>(max_length), side,
-                         " sentence ", i + 1, " has ", ids.size(), " tokens, expected 1 to ", max_length,
-                         " (model.max_length)");
+      if ((ids.empty() || ids.size() > static_cast<std::size_t>(max_length)) && ++wrong <= most_named)
+        named += concat(wrong == 1 ? "" : ", ", side, ' ', i + 1, " has ", ids.size());
+  if (wrong > most_named) named += concat(", and ", wrong - most_named, " more");
+  require<DataError>(wrong == 0, "expected 1 to ", max_length, " tokens (model.max_length), but ", named);
 }
+
+/// The empty translation of an empty source, which the model is not asked about.
+bool is_certain(const TokenPair& pair) { return is_empty(pair.source) && is_empty(pair.target); }
 
 /// The decoder's input for each target: bos, then the target without its last id.
 nn::TokenBatch shift(Arena& arena, const nn::TokenBatch& targets) {
@@ -55,11 +63,18 @@ std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair
     const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
     return static_cast<std::int64_t>(pair.source.size() + pair.target.size());
   };
-  std::vector<std::int64_t> order(pairs.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+  std::vector<Score> scores(pairs.size());
+  std::vector<std::int64_t> order;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (is_certain(pairs[i]))
+      scores[i].tokens.assign(pairs[i].target.size(), 0);
+    else
+      order.push_back(static_cast<std::int64_t>(i));
+  }
+  if (progress && order.size() < pairs.size())
+    progress(static_cast<std::int64_t>(pairs.size() - order.size()));
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int64_t a, std::int64_t b) { return size(a) > size(b); });
-  std::vector<Score> scores(pairs.size());
   for_each_batch(cut(order, batch_tokens, threads, size), threads, progress, [&](Exec& exec, Batch batch) {
     std::vector<TokenIds> sources, targets;
     for (const std::int64_t i : batch) {

@@ -112,10 +112,6 @@ class BatchDecoder {
   std::vector<Segment> memory_of_row_;
 };
 
-bool is_empty(TokenIds source) {
-  return std::all_of(source.begin(), source.end(), [](std::int32_t id) { return id == eos_id; });
-}
-
 /// The sentences that need a search, longest first: the last batches are short ones.
 std::vector<std::int64_t> order_of(std::span<const TokenIds> sources, int max_length) {
   std::vector<std::int64_t> order;

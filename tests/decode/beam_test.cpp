@@ -179,16 +179,6 @@ TEST(Translate, SourcesWithoutTokensGiveAnEmptyHypothesis) {
   EXPECT_TRUE(translate(model, {}, beam(3), 2).empty());
 }
 
-template <class E, class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Translate, NamesSentencesThatAreTooLong) {
   const nn::Transformer model = toy_model(20);
   const Sentences sources{{5, eos_id}, std::vector<std::int32_t>(41, 5)};

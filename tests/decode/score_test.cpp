@@ -47,14 +47,46 @@ TEST(Score, ThreadsAndOrderChangeNothing) {
   EXPECT_EQ(score(model, std::vector{pairs[7]}, 1)[0].tokens, reversed[7].tokens);
 }
 
-template <class E, class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const E& error) {
-    return error.what();
+TEST(Score, AnEmptySourceHasOneTranslationOnly) {
+  const nn::Transformer model = toy_model(20);
+  const Sentences sources{{eos_id}, {eos_id}, {5, eos_id}}, targets{{eos_id}, {6, eos_id}, {eos_id}};
+  std::int64_t done = 0;
+  const std::vector<Score> scores =
+      score(model, pairs_of(sources, targets), 1, [&](std::int64_t sentences) { done += sentences; });
+  EXPECT_EQ(scores[0].log_probability, 0);
+  EXPECT_EQ(scores[0].tokens, std::vector<double>{0});
+  EXPECT_LT(scores[1].log_probability, 0);
+  EXPECT_LT(scores[2].log_probability, 0);
+  EXPECT_EQ(done, 3);
+}
+
+TEST(Score, OfAHypothesisCutAtTheLimitIsItsOwn) {
+  const nn::Transformer model = toy_model(20, DType::f64);
+  DecodingConfig config;
+  config.max_length_ratio = 0;
+  config.max_length_extra = 2;
+  const Sentences sources = random_sentences(40, 20, 6);
+  int cut = 0;
+  for (const auto& source : sources) {
+    const Hypothesis h = translate(model, std::vector<TokenIds>{source}, config, 1)[0][0];
+    cut += !h.finished;
+    EXPECT_NEAR(score(model, std::vector<TokenPair>{{source, h.ids}}, 1)[0].log_probability,
+                h.log_probability, 1e-9);
   }
-  return "no error";
+  EXPECT_GT(cut, 0);
+}
+
+TEST(Score, NamesAllSentencesOfWrongLength) {
+  const nn::Transformer model = toy_model(20);
+  const std::vector<std::int32_t> longer(41, 5), fits(40, 5);
+  EXPECT_EQ(message_of<DataError>([&] {
+              score(model, pairs_of({longer, fits, fits}, {fits, fits, longer}), 1);
+            }),
+            "expected 1 to 40 tokens (model.max_length), but source 1 has 41, target 3 has 41");
+  const Sentences many(13, longer);
+  EXPECT_TRUE(message_of<DataError>([&] {
+                score(model, pairs_of(many, many), 1);
+              }).ends_with("target 10 has 41, and 6 more"));
 }
 
 TEST(Score, NamesWhatIsWrong) {
@@ -63,7 +95,7 @@ TEST(Score, NamesWhatIsWrong) {
   EXPECT_EQ(message_of<DataError>([&] {
               score(model, pairs_of(sources, {{4, eos_id}, {}}), 1);
             }),
-            "target sentence 2 has 0 tokens, expected 1 to 40 (model.max_length)");
+            "expected 1 to 40 tokens (model.max_length), but target 2 has 0");
   model.parameters().value(model.parameters().at("output/bias")).as<float>()[9] =
       std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(message_of<NumbersError>([&] { score(model, pairs_of(sources, sources), 1); }),

@@ -8,8 +8,11 @@
 #include "polyhead/decode/translate.h"
 #include "polyhead/nn/transformer.h"
 #include "polyhead/tensor/arena.h"
+#include "support/message.h"
 
 namespace polyhead::decode {
+
+using testing::message_of;
 
 struct Workspace {
   Arena activations, scratch;

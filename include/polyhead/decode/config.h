@@ -62,7 +62,8 @@ struct DecodingConfig {
     v("top_p", top_p, "sample from the fewest most probable tokens that have this probability together",
       above(0), at_most(1));
     v("seed", seed, "of sampling");
-    v("batch_tokens", batch_tokens, "source tokens times hypotheses that are decoded together", at_least(1));
+    v("batch_tokens", batch_tokens, "source tokens times hypotheses that are decoded together",
+      between(1, 1 << 24));
   }
   /// Beam search returns at most `beam_size` translations.
   void validate(config::Problems& problems) const;

@@ -7,7 +7,7 @@
 
 namespace polyhead::decode {
 
-/// A source and a translation of it, both with eos at the end.
+/// A source and a translation of it, both with eos at the end; a target without eos is one cut at its length limit.
 struct TokenPair {
   TokenIds source, target;
 };
@@ -18,8 +18,9 @@ struct Score {
 };
 
 /// log p(target | source) of each pair (natural logarithm), all positions at once from the given target.
-/// Neither the order of the pairs nor `threads` changes a bit of the result. Throws DataError when a side is
-/// empty or longer than the model's max_length, NumbersError when a probability is not finite.
+/// As in translate(), a source without ids other than eos has one translation, the empty one: its log-probability is 0.
+/// Neither the order of the pairs nor `threads` changes a bit of the result. Throws DataError, which names them, when
+/// sides are empty or longer than the model's max_length, NumbersError when a probability is not finite.
 std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair> pairs, int threads,
                          const Progress& progress = {});
 
