@@ -274,7 +274,7 @@ void Trainer::check_savable() const {
 
 void Trainer::save(bool due) {
   check_savable();
-  if (due) state_.checkpoint_due(config_.training.keep_last);
+  state_.checkpoint(due, config_.training.keep_last);
   const std::string path = checkpoint_path(folder_.checkpoints(), state_.step);
   write_checkpoint(path, snapshot());
   saved_step_ = state_.step;

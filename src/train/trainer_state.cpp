@@ -28,9 +28,9 @@ bool TrainerState::is_best(std::int64_t of) const {
   return std::any_of(best.begin(), best.end(), [&](const Scored& s) { return s.step == of; });
 }
 
-void TrainerState::checkpoint_due(int keep) {
+void TrainerState::checkpoint(bool due, int keep) {
   if (!scheduled) scheduled.emplace();
-  scheduled->push_back(step);
+  if (due) scheduled->push_back(step);
   const auto excess = static_cast<std::ptrdiff_t>(scheduled->size()) - keep;
   if (excess > 0) scheduled->erase(scheduled->begin(), scheduled->begin() + excess);
 }

@@ -33,8 +33,8 @@ struct TrainerState {
   bool record(double score, bool lower_is_better, int keep);
   /// Whether the checkpoint of `step` is among the best.
   bool is_best(std::int64_t step) const;
-  /// Notes that a checkpoint is due at this step, the newest of `keep` such.
-  void checkpoint_due(int keep);
+  /// Notes a checkpoint at this step, and whether it was due; of those that were, the newest `keep` stay scheduled.
+  void checkpoint(bool due, int keep);
   bool is_scheduled(std::int64_t step) const;
   /// Whether the checkpoint of `step` stays: it is scheduled, among the best, or the newest of all.
   bool keeps(std::int64_t of) const { return of == step || is_best(of) || is_scheduled(of); }

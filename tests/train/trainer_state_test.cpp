@@ -39,9 +39,10 @@ TEST(TrainerStateTest, KeepsTheNewestScheduledTheBestAndTheLast) {
   TrainerState state;
   for (const std::int64_t step : {10, 20, 30}) {
     state.step = step;
-    state.checkpoint_due(2);
+    state.checkpoint(true, 2);
   }
   state.step = 33;
+  state.checkpoint(false, 2);
   state.record(1, true, 1);
   state.step = 35;
   const std::vector<std::int64_t> kept{20, 30, 33, 35};
@@ -68,7 +69,7 @@ TEST(TrainerStateTest, ReadsWhatItWrote) {
   EXPECT_EQ(TrainerState::parse(state.dump(), "file").schedule, state.schedule) << "no validation yet";
   state.record(1.0 / 3, true, 2);
   state.schedule = {.best_score = -1.0 / 3, .validations_since_best = 1, .factor = 0.25};
-  state.checkpoint_due(3);
+  state.checkpoint(true, 3);
   const TrainerState read = TrainerState::parse(state.dump(), "file");
   EXPECT_EQ(read.dump(), state.dump());
   EXPECT_EQ(read.schedule, state.schedule);
