@@ -24,6 +24,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -50,6 +51,7 @@ TEST(Program, HelpsWithEveryCommand) {
     EXPECT_THAT(of_command.out, HasSubstr(std::string("Usage: polyhead ") + command + " "));
     EXPECT_THAT(of_command.err, IsEmpty());
   }
+  EXPECT_THAT(help.out, HasSubstr("Exit status: 0 done; 1 out of memory"));
   EXPECT_THAT(run({"--version"}).out, StartsWith("polyhead "));
 }
 
@@ -74,7 +76,22 @@ TEST(Program, SaysWhatIsWrongWithItsUse) {
       {{"translate", run_folder, "--set", "decoding.bean_size=2"}, 2, "did you mean decoding.beam_size?"},
       {{"translate", run_folder, "--set", "model.d_model=32"},
        2,
-       "--set model.d_model=32: a trained model keeps this setting (16)"},
+       "--set model.d_model=32: a trained model keeps this setting (16), expected one of decoding.*, "
+       "data.max_length"},
+      {{"translate", run_folder, "--set", "data.lowercase=true"}, 2, "--set data.lowercase=true: a trained"},
+      {{"translate", run_folder, "--set", "data.test_size=3"}, 2, "--set data.test_size=3: a trained"},
+      {{"evaluate", run_folder, "--set", "data.lowercase=true"}, 2, "--set data.lowercase=true: a trained"},
+      {{"evaluate", run_folder, "--set", "data.train_size=3"}, 2, "--set data.train_size=3: a trained"},
+      {{"evaluate", run_folder, "--source", text, "--target", text, "--set", "data.task=files"},
+       2,
+       "--set data.task=files: a trained"},
+      {{"evaluate", run_folder, "--source", text, "--target", text, "--split", "test"}, 2, "excludes"},
+      {{"score", run_folder, "--source", text, "--target", text, "--set", "decoding.beam_size=2"},
+       2,
+       "--set decoding.beam_size=2: a trained"},
+      {{"translate", run_folder, "--set", "decoding.batch_tokens=16777217"},
+       2,
+       "decoding.batch_tokens: 16777217, expected between 1 and 16777216"},
       {{"translate", run_folder, "--input", "/none"}, 3, "/none: No such file or directory"},
       {{"translate", "/none"}, 4, "/none: cannot read: No such file or directory"},
       {{"translate", fs::path(text).parent_path()}, 4, "no checkpoint in"},
@@ -204,23 +221,71 @@ TEST(Translate, GivesSeveralTranslations) {
   EXPECT_LT(score(lines[0]), 0);
 }
 
-TEST(Score, IsWhatTheBeamGave) {
-  const Outcome beam = run({"translate", trained_run(), "--pieces", "--scores"}, few_lines);
-  ASSERT_EQ(beam.status, 0);
+/// Scores of what translate says with `settings`, against what it gave them. Returns the pieces that it wrote.
+std::string expect_scores_of_the_beam(const std::string& text, const Arguments& settings) {
+  Arguments arguments{"translate", trained_run(), "--pieces", "--scores"};
+  arguments.insert(arguments.end(), settings.begin(), settings.end());
+  const Outcome beam = run(arguments, text);
+  EXPECT_EQ(beam.status, 0) << beam.err;
   std::string pieces;
   std::vector<double> expected;
   for (const std::string& line : lines_of(beam.out)) {
     expected.push_back(std::stod(line));
     pieces += line.substr(line.find('\t') + 1) + "\n";
   }
-  const std::string source = write_text("source", few_lines), target = write_text("target", pieces);
-  const Outcome scored = run({"score", trained_run(), "--source", source, "--target", target, "--pieces"});
-  ASSERT_EQ(scored.status, 0) << scored.err;
+  const Outcome scored = run({"score", trained_run(), "--source", write_text("source", text), "--target",
+                              write_text("target", pieces), "--pieces"});
+  EXPECT_EQ(scored.status, 0) << scored.err;
+  EXPECT_EQ(scored.err, beam.err);
   const std::vector<std::string> scores = lines_of(scored.out);
-  ASSERT_EQ(scores.size(), 4U);
-  for (const std::size_t i : {0U, 2U, 3U}) EXPECT_NEAR(std::stod(scores[i]), expected[i], 1e-4);
-  EXPECT_LT(std::stod(scores[1]), 0);  // of the end token alone
-  EXPECT_EQ(run({"score", trained_run(), "--source", source, "--target", target}).out, scored.out);
+  EXPECT_EQ(scores.size(), expected.size());
+  for (std::size_t i = 0; i < std::min(scores.size(), expected.size()); ++i)
+    EXPECT_NEAR(std::stod(scores[i]), expected[i], 1e-4) << "line " << i;
+  return pieces;
+}
+
+TEST(Score, IsWhatTheBeamGave) {
+  const std::string pieces = expect_scores_of_the_beam(few_lines, {});
+  EXPECT_THAT(pieces, Not(HasSubstr("<s>")));
+  const std::string source = write_text("source", few_lines), target = write_text("target", pieces);
+  EXPECT_EQ(run({"score", trained_run(), "--source", source, "--target", target}).out,
+            run({"score", trained_run(), "--source", source, "--target", target, "--pieces"}).out);
+}
+
+TEST(Score, IsWhatTheBeamGaveToTranslationsCutShort) {
+  const Arguments short_limit{"--set", "decoding.method=sampling",   "--set", "decoding.max_length_ratio=0",
+                              "--set", "decoding.max_length_extra=2"};
+  const std::string pieces = expect_scores_of_the_beam("a b c d e f\n\ng h i j k l\n", short_limit);
+  EXPECT_THAT(pieces, HasSubstr(" <s>\n"));
+}
+
+TEST(Score, IsWhatTheBeamGaveToSourcesCutShort) {
+  std::string line = "a b";
+  for (int i = 0; i < 100; ++i) line += " c";
+  expect_scores_of_the_beam("a b\n" + line + "\n", {});
+}
+
+TEST(Score, OfAnEmptyPairIsCertain) {
+  const std::string source = write_text("source", "\n\na\n"), target = write_text("target", "\na\n\n");
+  for (const Arguments& more : {Arguments{}, Arguments{"--pieces"}}) {
+    Arguments arguments{"score", trained_run(), "--source", source, "--target", target};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const std::vector<std::string> scores = lines_of(run(arguments).out);
+    ASSERT_EQ(scores.size(), 3U);
+    EXPECT_EQ(scores[0], "0");
+    EXPECT_LT(std::stod(scores[1]), 0);
+    EXPECT_LT(std::stod(scores[2]), 0);
+  }
+}
+
+TEST(Score, NamesAllTargetsThatAreTooLong) {
+  std::string line = "a";
+  for (int i = 0; i < 50; ++i) line += " b";
+  const Outcome outcome = run({"score", trained_run(), "--source", write_text("source", "a\na\na\n"),
+                               "--target", write_text("target", line + "\na\n" + line + "\n")});
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(outcome.err,
+            "polyhead: expected 1 to 40 tokens (model.max_length), but target 1 has 52, target 3 has 52\n");
 }
 
 TEST(Score, NeedsEqualNumbersOfLines) {

@@ -1,28 +1,17 @@
-#include "polyhead/train/config.h"
-
 #include "commands.h"
-#include "default_config.h"
+#include "configuration.h"
 #include "files.h"
 #include "polyhead/config/yaml.h"
 
 namespace polyhead::tools {
 namespace {
 
-struct Options {
-  std::string config;
-  std::vector<std::string> overrides;
+struct Options : ConfigOptions {
   bool keys = false;
 };
 
 int run(const Options& o) {
-  if (o.keys) {
-    write_output("", config::document<train::Config>());
-    return 0;
-  }
-  const auto config = o.config.empty() ? config::parse<train::Config>(
-                                             default_config, "the default configuration", o.overrides)
-                                       : config::load<train::Config>(o.config, o.overrides);
-  write_output("", config::dump(config));
+  write_output("", o.keys ? config::document<train::Config>() : config::dump(configuration(o)));
   return 0;
 }
 
@@ -31,10 +20,8 @@ int run(const Options& o) {
 Command add_config(CLI::App& program) {
   CLI::App* command = program.add_subcommand("config", "Print a configuration with every default, as YAML");
   auto o = std::make_shared<Options>();
-  command->add_option("CONFIG", o->config,
-                      "configuration; without one, the built-in toy task (configs/toy.yaml)");
+  add_configuration(*command, *o);
   command->add_flag("--keys", o->keys, "a table of all keys with type, default and meaning instead");
-  add_overrides(*command, o->overrides);
   return {command, [o] { return run(*o); }};
 }
 

@@ -20,18 +20,36 @@ struct Options : ModelOptions {
   bool json = false;
 };
 
-/// What the model itself is measured by, with the given target as its input.
-const std::vector<std::string> model_metrics{"loss", "perplexity", "token_accuracy"};
-/// What translations are measured by.
-const std::vector<std::string> text_metrics{"bleu", "chrf", "ter", "exact_match"};
-
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// What the model itself is measured by, with the given target as its input.
+std::vector<std::string> model_metrics() {
+  std::vector<std::string> names;
+  for (const auto& [metric, name] : enum_names(train::Metric{}))
+    if (!train::needs_decoding(metric)) names.emplace_back(name);
+  return names;
+}
+
+/// What translations are measured by.
+std::vector<std::string> text_metrics() {
+  std::vector<std::string> names = metrics::metric_names();
+  std::erase_if(names, [of_model = model_metrics()](const auto& name) { return contains(of_model, name); });
+  return names;
 }
 
 bool any_of(const Options& o, const std::vector<std::string>& names) {
   return std::any_of(o.metrics.begin(), o.metrics.end(),
                      [&](const std::string& m) { return contains(names, m); });
+}
+
+/// What --set may change: where a split comes from only when one is read.
+std::vector<std::string> settings(const Options& o) {
+  std::vector<std::string> result{"decoding.*", "evaluation.*", "data.max_length"};
+  if (o.source.empty())
+    result.insert(result.end(), {"data.task", "data.train.*", "data.valid.*", "data.test.*"});
+  return result;
 }
 
 /// Text to translate, and references of it.
@@ -51,11 +69,8 @@ TestSet test_set(const Options& o, const train::Config& config) {
     return {std::move(text.source), {std::move(text.target)}};
   }
   TestSet set{read_input(o.source).lines, {}};
-  for (const std::string& path : o.targets) {
-    set.references.push_back(read_input(path).lines);
-    require<DataError>(set.references.back().size() == set.source.size(), o.source, " has ",
-                       set.source.size(), " lines, but ", path, " has ", set.references.back().size());
-  }
+  for (const std::string& path : o.targets)
+    set.references.push_back(read_beside(path, o.source, set.source.size()));
   return set;
 }
 
@@ -78,7 +93,7 @@ Scores model_scores(const Options& o, const train::LoadedModel& loaded, const Te
   const train::Figures figures =
       train::loss_figures(*loaded.model, corpus, loaded.config.training.batch_tokens, workers);
   Scores scores;
-  for (const std::string& metric : model_metrics)
+  for (const std::string& metric : model_metrics())
     scores.emplace_back(metric, model_score(metric, figures, corpus));
   return scores;
 }
@@ -98,22 +113,23 @@ std::vector<std::string> translate(const Options& o, const train::LoadedModel& l
 }
 
 int run(const Options& o) {
-  std::vector<std::string> known = text_metrics;
-  known.insert(known.end(), model_metrics.begin(), model_metrics.end());
+  const std::vector<std::string> of_text = text_metrics(), of_loss = model_metrics();
+  std::vector<std::string> known = of_text;
+  known.insert(known.end(), of_loss.begin(), of_loss.end());
   for (const std::string& metric : o.metrics)
     require(contains(known, metric), "--metrics: \"", metric, "\", expected some of ",
             fmt::format("{}", fmt::join(known, ", ")));
-  const train::LoadedModel loaded = load(o, {"decoding", "evaluation", "data"});
+  const train::LoadedModel loaded = load(o, settings(o));
   const TestSet set = test_set(o, loaded.config);
   complain(
       concat("evaluating ", loaded.path, " (step ", loaded.step, ") on ", set.source.size(), " sentences"));
   Scores of_model;
-  if (any_of(o, model_metrics)) of_model = model_scores(o, loaded, set);
+  if (any_of(o, of_loss)) of_model = model_scores(o, loaded, set);
   std::vector<std::string> translations;
-  if (any_of(o, text_metrics) || !o.output.empty()) translations = translate(o, loaded, set);
+  if (any_of(o, of_text) || !o.output.empty()) translations = translate(o, loaded, set);
   Scores scores;
   for (const std::string& metric : o.metrics) {
-    if (contains(text_metrics, metric))
+    if (contains(of_text, metric))
       scores.emplace_back(metric, metrics::corpus(metric, translations, set.references,
                                                   train::metric_options(loaded.config.evaluation)));
     for (const auto& score : of_model)
@@ -130,12 +146,13 @@ Command add_evaluate(CLI::App& program) {
       program.add_subcommand("evaluate", "Translate a test set and compare it with its references");
   auto o = std::make_shared<Options>();
   add_model(*command, *o);
-  command->add_option("--split", o->split, "which part of the configured data")
-      ->check(CLI::IsMember({"train", "valid", "test"}))
-      ->capture_default_str();
+  CLI::Option* split = command->add_option("--split", o->split, "which part of the configured data")
+                           ->check(CLI::IsMember({"train", "valid", "test"}))
+                           ->capture_default_str();
   CLI::Option* source =
       command->add_option("--source", o->source, "text file, plain or gzip, instead of a split")
-          ->type_name("FILE");
+          ->type_name("FILE")
+          ->excludes(split);
   CLI::Option* target =
       command
           ->add_option("--target", o->targets, "its references, line by line; the loss is that of the first")
@@ -144,10 +161,12 @@ Command add_evaluate(CLI::App& program) {
           ->needs(source);
   source->needs(target);
   command
-      ->add_option("--metrics", o->metrics,
-                   fmt::format("some of {}, and with the reference as the decoder's input {} (the loss in "
-                               "nats per target token)",
-                               fmt::join(text_metrics, ", "), fmt::join(model_metrics, ", ")))
+      ->add_option(
+          "--metrics", o->metrics,
+          fmt::format("some of {} of the translations, and {} of the model with the reference as its "
+                      "input (loss: nats per target token; token_accuracy: percent of tokens that it "
+                      "finds most probable, not the metrics command's)",
+                      fmt::join(text_metrics(), ", "), fmt::join(model_metrics(), ", ")))
       ->delimiter(',')
       ->capture_default_str();
   command->add_flag("--json", o->json, "one JSON object with scores in full precision and signatures");

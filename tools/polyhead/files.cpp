@@ -53,6 +53,13 @@ data::Lines read_input(const std::string& path) {
   return lines;
 }
 
+std::vector<std::string> read_beside(const std::string& path, const std::string& beside, std::size_t lines) {
+  std::vector<std::string> result = read_input(path).lines;
+  require<DataError>(result.size() == lines, beside, " has ", lines, " lines, but ", path, " has ",
+                     result.size());
+  return result;
+}
+
 void write_output(const std::string& path, std::string_view text) {
   if (path.empty()) return write_all(STDOUT_FILENO, text, "stdout");
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

@@ -14,6 +14,9 @@
 namespace polyhead::tools {
 namespace {
 
+/// The status where no polyhead::Status fits: memory or another means of the system has run out.
+constexpr int system_failure = 1;
+
 volatile std::sig_atomic_t received = 0;
 
 void on_signal(int number) {
@@ -75,6 +78,11 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version", std::string("polyhead ") + version);
   program.require_subcommand(1);
   program.set_help_all_flag("--help-all", "help of all commands");
+  program.footer(
+      "Exit status: 0 done; 1 out of memory or another failure of the system; 2 wrong usage or "
+      "configuration; 3 data;\n"
+      "4 checkpoint or other file; 5 a loss or gradient that is not finite; 130, 143 stopped by SIGINT, "
+      "SIGTERM.");
   const Command commands[] = {add_train(program),   add_translate(program), add_evaluate(program),
                               add_score(program),   add_average(program),   add_metrics(program),
                               add_inspect(program), add_config(program)};
@@ -107,9 +115,9 @@ int main(int argc, char** argv) {
     return static_cast<int>(Status::file);
   } catch (const std::bad_alloc&) {
     complain("out of memory");
-    return 1;
+    return polyhead::tools::system_failure;
   } catch (const std::exception& error) {
     complain(error.what());
-    return 1;
+    return polyhead::tools::system_failure;
   }
 }

@@ -4,7 +4,6 @@
 
 #include "commands.h"
 #include "files.h"
-#include "polyhead/core/error.h"
 #include "polyhead/metrics/bleu.h"
 #include "polyhead/metrics/tokenizer.h"
 #include "report.h"
@@ -38,11 +37,8 @@ int run(const Options& o) {
   for (const std::string& metric : o.metrics) metrics::find_metric(metric);  // before any file is read
   const std::vector<std::string> hypotheses = read_input(o.hypothesis).lines;
   std::vector<std::vector<std::string>> references;
-  for (const std::string& path : o.references) {
-    references.push_back(read_input(path).lines);
-    require<DataError>(references.back().size() == hypotheses.size(), o.hypothesis, " has ",
-                       hypotheses.size(), " lines, but ", path, " has ", references.back().size());
-  }
+  for (const std::string& path : o.references)
+    references.push_back(read_beside(path, o.hypothesis, hypotheses.size()));
   Scores scores;
   for (const std::string& metric : o.metrics)
     scores.emplace_back(metric, metrics::corpus(metric, hypotheses, references, o.options));
@@ -69,7 +65,9 @@ Command add_metrics(CLI::App& program) {
       ->allow_extra_args(false);
   command
       ->add_option("--metrics", o->metrics,
-                   fmt::format("some of {}", fmt::join(metrics::metric_names(), ", ")))
+                   fmt::format("some of {}; token_accuracy compares the words of two texts place by place, "
+                               "unlike that of evaluate and training",
+                               fmt::join(metrics::metric_names(), ", ")))
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--tokenize", o->options.tokenize, "BLEU: tokenizer")

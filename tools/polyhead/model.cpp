@@ -1,5 +1,7 @@
 #include "model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "commands.h"
@@ -24,7 +26,15 @@ void add_decoding(CLI::App& command, ModelOptions& options) {
   add_overrides(command, options.overrides);
 }
 
-train::LoadedModel load(const ModelOptions& options, std::initializer_list<std::string_view> sections) {
+namespace {
+
+bool covers(std::string_view pattern, std::string_view key) {
+  return pattern.ends_with(".*") ? key.starts_with(pattern.substr(0, pattern.size() - 1)) : key == pattern;
+}
+
+}  // namespace
+
+train::LoadedModel load(const ModelOptions& options, const std::vector<std::string>& allowed) {
   train::LoadedModel loaded = train::load_model(options.model);
   std::vector<std::string> overrides = options.overrides;
   if (options.beam > 0) overrides.push_back(concat("decoding.beam_size=", options.beam));
@@ -32,13 +42,10 @@ train::LoadedModel load(const ModelOptions& options, std::initializer_list<std::
   if (overrides.empty()) return loaded;
   const auto config =
       config::parse<train::Config>(config::dump(loaded.config), loaded.path + ": /config", overrides);
-  std::string allowed;
-  for (const std::string_view section : sections)
-    allowed += concat(allowed.empty() ? "" : ", ", section, ".*");
   for (const config::Difference& d : config::difference(loaded.config, config)) {
-    const std::string section = d.key.substr(0, d.key.find('.'));
-    require(std::find(sections.begin(), sections.end(), section) != sections.end(), "--set ", d.key, "=",
-            d.second, ": a trained model keeps this setting (", d.first, "), expected one of ", allowed);
+    require(std::any_of(allowed.begin(), allowed.end(), [&](const auto& p) { return covers(p, d.key); }),
+            "--set ", d.key, "=", d.second, ": a trained model keeps this setting (", d.first,
+            "), expected one of ", fmt::format("{}", fmt::join(allowed, ", ")));
   }
   loaded.config = config;
   return loaded;

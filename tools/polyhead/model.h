@@ -1,8 +1,6 @@
 #pragma once
 
-#include <initializer_list>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -24,9 +22,9 @@ void add_model(CLI::App& command, ModelOptions& options);
 /// --beam and --set.
 void add_decoding(CLI::App& command, ModelOptions& options);
 
-/// The model with its configuration as overridden. Throws Error when a setting outside `sections` ("decoding", ...)
-/// would change.
-train::LoadedModel load(const ModelOptions& options, std::initializer_list<std::string_view> sections);
+/// The model with its configuration as overridden. Throws Error when a setting would change that is not in `allowed`, a
+/// list of keys ("data.max_length") and sections ("decoding.*").
+train::LoadedModel load(const ModelOptions& options, const std::vector<std::string>& allowed);
 
 /// A line on stderr when input lines were cut.
 void warn_cropped(std::int64_t cropped, const train::Config& config);

@@ -3,7 +3,6 @@
 #include "commands.h"
 #include "files.h"
 #include "model.h"
-#include "polyhead/core/error.h"
 #include "progress.h"
 
 namespace polyhead::tools {
@@ -15,16 +14,18 @@ struct Options : ModelOptions {
 };
 
 int run(const Options& o) {
-  const train::LoadedModel loaded = load(o, {});
-  const std::vector<std::string> source = read_input(o.source).lines, target = read_input(o.target).lines;
-  require<DataError>(source.size() == target.size(), o.source, " has ", source.size(), " lines, but ",
-                     o.target, " has ", target.size());
+  const train::LoadedModel loaded = load(o, {"data.max_length"});
+  const std::vector<std::string> source = read_input(o.source).lines,
+                                 target = read_beside(o.target, o.source, source.size());
   std::vector<std::vector<std::int32_t>> ids;
+  std::int64_t cropped = 0;
   for (std::size_t i = 0; i < source.size(); ++i) {
     ids.push_back(loaded.pipeline.encode_source(source[i]));
+    cropped += text::crop(ids.back(), loaded.config.max_pieces());
     ids.push_back(o.pieces ? loaded.pipeline.ids_from_pieces(target[i])
                            : loaded.pipeline.encode_target(target[i]));
   }
+  warn_cropped(cropped, loaded.config);
   std::vector<decode::TokenPair> pairs;
   for (std::size_t i = 0; i < ids.size(); i += 2) pairs.push_back({ids[i], ids[i + 1]});
   SentenceProgress progress("scored", static_cast<std::int64_t>(pairs.size()));
@@ -44,10 +45,21 @@ Command add_score(CLI::App& program) {
       "score", "Log-probability of given translations: natural logarithm, end token included, one a line");
   auto o = std::make_shared<Options>();
   add_model(*command, *o);
-  command->add_option("--source", o->source, "text file, plain or gzip")->required()->type_name("FILE");
-  command->add_option("--target", o->target, "its translation, line by line")->required()->type_name("FILE");
-  command->add_flag("--pieces", o->pieces,
-                    "targets are pieces of the vocabulary, as translate --pieces writes them");
+  command->add_option("--source", o->source, "text file, plain or gzip; long lines are cut as by translate")
+      ->required()
+      ->type_name("FILE");
+  command
+      ->add_option(
+          "--target", o->target,
+          "its translation, line by line; lines of more than model.max_length - 1 pieces are an error. "
+          "An empty line for an empty source has the log-probability 0")
+      ->required()
+      ->type_name("FILE");
+  command->add_flag(
+      "--pieces", o->pieces,
+      "targets are pieces of the vocabulary, as translate --pieces writes them; one that ends with "
+      "<s> was cut, and is scored without an end token");
+  add_overrides(*command, o->overrides);
   return {command, [o] { return run(*o); }};
 }
 

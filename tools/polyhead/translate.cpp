@@ -30,7 +30,7 @@ std::string lines_of(std::size_t sentence, const std::vector<decode::Hypothesis>
 }
 
 int run(const Options& o) {
-  const train::LoadedModel loaded = load(o, {"decoding", "data"});
+  const train::LoadedModel loaded = load(o, {"decoding.*", "data.max_length"});
   const std::vector<std::string> lines = read_input(o.input).lines;
   SentenceProgress progress("translated", static_cast<std::int64_t>(lines.size()));
   const train::Translations translations =
@@ -59,7 +59,9 @@ Command add_translate(CLI::App& program) {
   command->add_option("--input", o->input, "text to translate, plain or gzip; stdin by default")
       ->type_name("FILE");
   command->add_option("--output", o->output, "where translations go; stdout by default")->type_name("FILE");
-  command->add_flag("--pieces", o->pieces, "write the pieces of the target vocabulary instead of text");
+  command->add_flag("--pieces", o->pieces,
+                    "write the pieces of the target vocabulary instead of text; a last <s> marks a "
+                    "translation cut at the length limit, which has no end token");
   command->add_flag("--scores", o->scores, "write each log-probability and a tab before its line");
   return {command, [o] { return run(*o); }};
 }

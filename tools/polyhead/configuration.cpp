@@ -1,0 +1,20 @@
+#include "configuration.h"
+
+#include "commands.h"
+#include "default_config.h"
+#include "polyhead/config/yaml.h"
+
+namespace polyhead::tools {
+
+void add_configuration(CLI::App& command, ConfigOptions& options) {
+  command.add_option("CONFIG", options.config,
+                     "configuration; without one, the built-in toy task (configs/toy.yaml)");
+  add_overrides(command, options.overrides);
+}
+
+train::Config configuration(const ConfigOptions& o) {
+  if (!o.config.empty()) return config::load<train::Config>(o.config, o.overrides);
+  return config::parse<train::Config>(default_config, "the default configuration", o.overrides);
+}
+
+}  // namespace polyhead::tools
