@@ -36,7 +36,7 @@ std::string folder_of(const std::string& include) {
   return std::regex_match(include, match, pattern) ? match[1].str() : "";
 }
 
-/// Calls check(folder, file, included folder) for every quoted include under `root`/<folder>.
+/// Calls check(folder, file, what it includes) for every quoted include under `root`/<folder>.
 template <class Check>
 int each_include(const fs::path& root, const Check& check) {
   static const std::regex pattern(R"re(^\s*#include "([^"]+)")re");
@@ -48,7 +48,7 @@ int each_include(const fs::path& root, const Check& check) {
     std::smatch match;
     for (std::string line; std::getline(in, line);)
       if (std::regex_search(line, match, pattern)) {
-        check(folder, entry.path().string(), folder_of(match[1]));
+        check(folder, entry.path().string(), match[1].str());
         ++found;
       }
   }
@@ -59,7 +59,8 @@ TEST(Layering, NoIncludePointsUp) {
   for (const char* root : {"include/polyhead", "src"}) {
     const int includes =
         each_include(fs::path(POLYHEAD_SOURCE_DIR) / root,
-                     [&](const std::string& folder, const std::string& file, const std::string& included) {
+                     [&](const std::string& folder, const std::string& file, const std::string& named) {
+                       const std::string included = folder_of(named);
                        ASSERT_TRUE(allowed.contains(folder))
                            << file << ": folder " << folder << " has no row in the table";
                        if (included.empty() || included == folder) return;
@@ -67,6 +68,27 @@ TEST(Layering, NoIncludePointsUp) {
                      });
     EXPECT_GT(includes, 50) << root;
   }
+}
+
+/// The program is on top: it is all that includes its headers, as "files.h" from its own folder, and it takes the
+/// library through public headers alone.
+TEST(Layering, TheProgramIsOnTop) {
+  const fs::path source = POLYHEAD_SOURCE_DIR;
+  std::set<std::string> headers;
+  for (const auto& entry : fs::directory_iterator(source / "tools/polyhead"))
+    if (entry.path().extension() == ".h") headers.insert(entry.path().filename());
+  EXPECT_TRUE(headers.contains("commands.h"));
+  for (const char* root : {"include/polyhead", "src"})
+    each_include(source / root, [&](const std::string&, const std::string& file, const std::string& named) {
+      EXPECT_EQ(named.find("tools/"), std::string::npos) << file << " includes " << named;
+      const bool beside =
+          fs::exists(fs::path(file).parent_path() / named) || fs::exists(source / "src" / named);
+      EXPECT_TRUE(beside || !headers.contains(named)) << file << " includes " << named;
+    });
+  each_include(source / "tools", [&](const std::string&, const std::string& file, const std::string& named) {
+    const bool own = headers.contains(named) || named == "default_config.h";
+    EXPECT_TRUE(own || fs::exists(source / "include" / named)) << file << " includes " << named;
+  });
 }
 
 }  // namespace
