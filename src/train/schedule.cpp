@@ -62,11 +62,7 @@ const ScheduleRow* find(const std::string& name) {
 template <class Report>
 void check(const ScheduleConfig& c, const Report& report) {
   const ScheduleRow* row = find(c.schedule);
-  if (!row) {
-    std::string names;
-    for (const ScheduleRow& known : rows) names.append(names.empty() ? "" : ", ").append(known.name);
-    return report("schedule", concat('"', c.schedule, "\", expected one of ", names));
-  }
+  if (!row) return report("schedule", concat('"', c.schedule, "\", expected one of ", schedule_names()));
   if (row->ends && !c.decay_steps)
     report("decay_steps", concat("missing, schedule ", c.schedule, " ends there"));
   if (row->ends && c.decay_steps && *c.decay_steps <= c.warmup_steps)
@@ -79,6 +75,12 @@ void check(const ScheduleConfig& c, const Report& report) {
 }  // namespace
 
 std::span<const ScheduleRow> schedules() { return rows; }
+
+std::string schedule_names() {
+  std::string names;
+  for (const ScheduleRow& row : rows) names.append(names.empty() ? "" : ", ").append(row.name);
+  return names;
+}
 
 void ScheduleConfig::validate(config::Problems& problems) const {
   check(*this, [&](const char* key, const std::string& message) { problems.add(key, message); });

@@ -14,6 +14,9 @@ class Problems;
 
 namespace polyhead::train {
 
+/// The names of schedules(), separated by commas.
+std::string schedule_names();
+
 /// The learning rate's part of the `training` section.
 struct ScheduleConfig {
   double learning_rate = 1e-3;
@@ -28,7 +31,7 @@ struct ScheduleConfig {
   template <class Visitor>
   void fields(Visitor& v) {
     v("learning_rate", learning_rate, "the largest learning rate; for noam its factor", config::at_least(0));
-    v("schedule", schedule, "inverse_sqrt, noam, cosine, linear, constant or plateau");
+    v("schedule", schedule, schedule_names());
     v("warmup_steps", warmup_steps, "steps over which the rate first rises linearly from 0",
       config::at_least(0));
     v("decay_steps", decay_steps, "the step at which cosine and linear reach their end", config::at_least(1));
@@ -62,14 +65,14 @@ struct ScheduleRow {
 /// Every schedule.
 std::span<const ScheduleRow> schedules();
 
-/// The learning rate η of each update. With warm-up w = warmup_steps, η₀ = learning_rate, η₁ =
-/// min_learning_rate and t = (s − w)/(decay_steps − w), at most 1:
-///   s < w         η₀·s/w, for all but noam; else
+/// The learning rate η of update s. With w = warmup_steps, η₀ = learning_rate, η₁ = min_learning_rate and
+/// t = (s − w)/(decay_steps − w), at most 1: η₀·s/w while s < w, for all but noam; else
 ///   inverse_sqrt  η₀·√(max(w, 1)/s)
-///   noam          η₀·d_model^−½·min(s^−½, s·w^−3/2)                      Vaswani et al. 2017,
-///   arXiv:1706.03762 cosine        η₁ + (η₀ − η₁)·(1 + cos πt)/2                          Loshchilov &
-///   Hutter 2017, arXiv:1608.03983 linear        η₀ + (η₁ − η₀)·t constant      η₀ plateau       max(η₁,
-///   η₀·φ), φ = 1 at first
+///   noam          η₀·d_model^−½·min(s^−½, s·w^−3/2)  (Vaswani et al. 2017, arXiv:1706.03762)
+///   cosine        η₁ + (η₀ − η₁)·(1 + cos πt)/2      (Loshchilov & Hutter 2017, arXiv:1608.03983)
+///   linear        η₀ + (η₁ − η₀)·t
+///   constant      η₀
+///   plateau       max(η₁, η₀·φ), φ = 1 at first
 class Schedule {
  public:
   /// What plateau remembers; all other schedules are functions of the step alone. Saved with a checkpoint.
@@ -85,8 +88,8 @@ class Schedule {
   /// η of update `step`; Error when step < 1.
   double rate(std::int64_t step) const;
   /// Tells plateau (others do not mind) the score of a validation, larger is better (give a loss its
-  /// negative); NaN is never better. After plateau_patience validations in a row without a new best, φ <-
-  /// φ·plateau_factor.
+  /// negative); NaN is never better. After plateau_patience validations in a row without a new best,
+  /// φ <- φ·plateau_factor.
   void validated(double score);
   const State& state() const { return state_; }
   void restore(const State& state) { state_ = state; }
