@@ -8,10 +8,6 @@ void DecoderState::copy_slot(std::int32_t from, std::int32_t to) {
   for (Layer& layer : layers_) layer.cache.copy_slot(from, to);
 }
 
-void DecoderState::clear_slot(std::int32_t slot) {
-  for (Layer& layer : layers_) layer.cache.clear_slot(slot);
-}
-
 DecoderLayer::DecoderLayer(const Scope& scope, const ModelConfig& c)
     : self_attention_(scope / "self_attention", attention_dimensions(c)),
       around_self_(scope / "self_attention", c.d_model, c.norm == Norm::pre, c.dropout),

@@ -62,15 +62,18 @@ TEST_F(KvCaches, CopiesAreIndependent) {
   EXPECT_EQ(content(1), List{});
 }
 
-TEST_F(KvCaches, AFullSlotIsAnErrorUntilCleared) {
+TEST_F(KvCaches, AFullSlotIsAnError) {
   const std::vector<std::int32_t> slot{1};
   cache.append(rows({1}), slot);
   cache.append(rows({2}), slot);
   EXPECT_EQ(error_of([&] { cache.append(rows({3}), slot); }), "decoding past the 2 rows of the cache");
   EXPECT_EQ(content(1), (List{1, 2}));
-  cache.clear_slot(1);
-  cache.append(rows({3}), slot);
-  EXPECT_EQ(content(1), List{3});
+}
+
+TEST_F(KvCaches, MoreRowsThanASegmentCanNumberAreAnError) {
+  EXPECT_EQ(error_of([&] { KvCache(w.activations, 1 << 20, 1 << 11, 3, 2, DType::f32); }),
+            "a decoding cache of 1048576 hypotheses of 2048 tokens, expected at most 2147483647 rows "
+            "(decoding.batch_tokens)");
 }
 
 }  // namespace

@@ -200,13 +200,13 @@ TEST(Transformer, StepsGiveWhatDecodingTheWholePrefixGives) {
     const Var memory = model.encode(context, batch.source);
     const std::vector<double> full =
         values(model.decode(context, batch.target, memory, batch.source.segments).value());
-    DecoderState state = model.start(context, memory, 1, 8);
+    DecoderState state = model.start(context, memory, static_cast<std::int64_t>(pairs.size()), 8);
     for (std::size_t sentence = 0; sentence < pairs.size(); ++sentence) {
-      state.clear_slot(0);
+      const auto own = static_cast<std::int32_t>(sentence);
       const Segment target = batch.targets[sentence];
       for (std::int32_t row = target.begin; row < target.begin + target.length; ++row) {
-        const std::vector<std::int32_t> id{batch.target.ids.as<std::int32_t>()[row]}, slot{0};
-        EXPECT_EQ(state.length(0), row - target.begin);
+        const std::vector<std::int32_t> id{batch.target.ids.as<std::int32_t>()[row]}, slot{own};
+        EXPECT_EQ(state.length(own), row - target.begin);
         const Var features = model.step(context, id, slot, {{&batch.sources[sentence], 1}, 0}, state);
         expect_near(values(features.value()), {full.begin() + row * 8, full.begin() + (row + 1) * 8}, 1e-12);
       }

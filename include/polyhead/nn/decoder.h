@@ -22,7 +22,6 @@ class DecoderState {
   std::int32_t length(std::int32_t slot) const { return layers_.front().cache.segment(slot).length; }
   /// Makes hypothesis `to` a copy of `from`.
   void copy_slot(std::int32_t from, std::int32_t to);
-  void clear_slot(std::int32_t slot);
   Layer& layer(std::size_t i) { return layers_[i]; }
 
  private:

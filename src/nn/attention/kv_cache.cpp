@@ -1,10 +1,23 @@
 #include "polyhead/nn/attention/kv_cache.h"
 
+#include <limits>
+
 namespace polyhead::nn {
+namespace {
+
+/// slots·capacity, once it fits a Segment.
+std::int64_t checked_rows(std::int64_t slots, std::int64_t capacity) {
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+  require(slots >= 0 && capacity >= 1 && slots <= most / capacity, "a decoding cache of ", slots,
+          " hypotheses of ", capacity, " tokens, expected at most ", most, " rows (decoding.batch_tokens)");
+  return slots * capacity;
+}
+
+}  // namespace
 
 KvCache::KvCache(Arena& arena, std::int64_t slots, std::int64_t capacity, std::int64_t key_width,
                  std::int64_t value_width, DType dtype)
-    : keys_(arena.tensor({slots * capacity, key_width}, dtype)),
+    : keys_(arena.tensor({checked_rows(slots, capacity), key_width}, dtype)),
       values_(arena.tensor({slots * capacity, value_width}, dtype)),
       capacity_(capacity),
       segments_(arena.allocate<Segment>(static_cast<std::size_t>(slots))) {
@@ -29,7 +42,5 @@ void KvCache::copy_slot(std::int32_t from, std::int32_t to) {
   copy(keys_.slice_rows(source.begin, source.length), keys_.slice_rows(target.begin, source.length));
   copy(values_.slice_rows(source.begin, source.length), values_.slice_rows(target.begin, source.length));
 }
-
-void KvCache::clear_slot(std::int32_t slot) { segments_[slot].length = 0; }
 
 }  // namespace polyhead::nn

@@ -15,7 +15,7 @@ struct KeyValues {
 
 /// The keys and values of one layer's past rows, for decoding one token at a time. Each of `slots` hypotheses
 /// owns `capacity` rows; slot s with n rows is the segment {s·capacity, n} of tensors [slots·capacity, ·], so
-/// attention reads the cache where it is.
+/// attention reads the cache where it is. Throws Error when the rows are more than 32 bits can number.
 class KvCache {
  public:
   KvCache(Arena& arena, std::int64_t slots, std::int64_t capacity, std::int64_t key_width,
@@ -24,8 +24,6 @@ class KvCache {
   void append(const KeyValues& rows, std::span<const std::int32_t> slots);
   /// Makes slot `to` hold what `from` holds.
   void copy_slot(std::int32_t from, std::int32_t to);
-  /// Forgets what a slot holds.
-  void clear_slot(std::int32_t slot);
   const Segment& segment(std::int32_t slot) const { return segments_[slot]; }
   const Tensor& keys() const { return keys_; }
   const Tensor& values() const { return values_; }
