@@ -28,9 +28,6 @@ dnnl::engine& engine() {
 }
 
 dnnl::memory::desc matrix(std::int64_t rows, std::int64_t cols, std::int64_t ld, bool transposed) {
-  // oneDNN's cache of primitives takes problems as equal that differ in the stride of an extent of 1, but its choice of
-  // code, and with it the bits, looks at the stride: which problem came first would show.
-  if ((transposed ? cols : rows) == 1) ld = transposed ? rows : cols;
   // oneDNN's cache of primitives holds two descriptions for equal that differ in the stride of an extent of 1 only, but
   // chooses the code, and so the bits, by that stride: what came first would decide.
   if ((transposed ? cols : rows) == 1) ld = transposed ? rows : cols;
