@@ -61,4 +61,11 @@ TrainingData load_training_data(const Config& config, const Checkpoint* from) {
   return {std::move(pipeline), std::move(corpus)};
 }
 
+nn::Transformer make_model(const Config& config, const text::TextPipeline& pipeline) {
+  nn::Transformer model(config.model, pipeline.source().size(), pipeline.target().size());
+  model.parameters().allocate(DType::f32);
+  model.parameters().initialise(config.seed);
+  return model;
+}
+
 }  // namespace polyhead::train

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "polyhead/data/corpus.h"
+#include "polyhead/nn/transformer.h"
 #include "polyhead/text/pipeline.h"
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/run_folder.h"
@@ -31,5 +32,8 @@ struct TrainingData {
 };
 /// The tokenizers are those of the checkpoint that the run starts from, else learnt from the training text.
 TrainingData load_training_data(const Config& config, const Checkpoint* from);
+
+/// A model for these tokenizers with the initial values that the configuration's seed gives.
+nn::Transformer make_model(const Config& config, const text::TextPipeline& pipeline);
 
 }  // namespace polyhead::train

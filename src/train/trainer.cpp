@@ -31,13 +31,6 @@ std::vector<DecayRange> decay_ranges(const nn::ParameterStore& store) {
   return ranges;
 }
 
-nn::Transformer make_model(const Config& config, const text::TextPipeline& pipeline) {
-  nn::Transformer model(config.model, pipeline.source().size(), pipeline.target().size());
-  model.parameters().allocate(DType::f32);
-  model.parameters().initialise(config.seed);
-  return model;
-}
-
 /// One run, from its state at some update on.
 class Trainer {
  public:
@@ -283,22 +276,6 @@ void Trainer::save(bool due) {
 }
 
 }  // namespace
-
-const char* name(StopReason reason) {
-  switch (reason) {
-    case StopReason::max_steps:
-      return "training.max_steps";
-    case StopReason::max_epochs:
-      return "training.max_epochs";
-    case StopReason::max_minutes:
-      return "training.max_minutes";
-    case StopReason::patience:
-      return "training.patience";
-    case StopReason::signal:
-      return "a signal";
-  }
-  return "";
-}
 
 TrainResult train(const Config& config, const TrainOptions& options, Observer& observer) {
   const RunFolder folder(options.folder);
