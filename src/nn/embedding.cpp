@@ -11,10 +11,10 @@ SinusoidalPositions::SinusoidalPositions(const Shape& shape)
     : f32_(shape, DType::f32), f64_(shape, DType::f64) {
   const std::int64_t d = shape[1];
   for (std::int64_t i = 0; i < shape.size(); ++i) {
-    const auto position = static_cast<double>(i / d);
-    const std::int64_t feature = i % d;
+    const std::int64_t position = i / d, feature = i % d;
     const double angle =
-        position / std::pow(10000.0, static_cast<double>(feature - feature % 2) / static_cast<double>(d));
+        static_cast<double>(position) /
+        std::pow(10000.0, static_cast<double>(feature - feature % 2) / static_cast<double>(d));
     const double value = feature % 2 == 0 ? std::sin(angle) : std::cos(angle);
     f64_.tensor().as<double>()[i] = value;
     f32_.tensor().as<float>()[i] = static_cast<float>(value);
