@@ -17,15 +17,11 @@ std::vector<std::string> Translations::lines(const text::TextPipeline& pipeline)
 Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline,
                              const Config& config, std::span<const std::string> lines, int threads,
                              const decode::Progress& progress) {
-  const std::size_t longest = static_cast<std::size_t>(config.max_pieces()) + 1;
   Translations result;
   std::vector<std::vector<std::int32_t>> ids;
   for (const std::string& line : lines) {
     ids.push_back(pipeline.encode_source(line));
-    if (ids.back().size() <= longest) continue;
-    ++result.cropped;
-    ids.back().resize(longest);
-    ids.back().back() = decode::eos_id;
+    if (text::crop(ids.back(), config.max_pieces())) ++result.cropped;
   }
   const std::vector<decode::TokenIds> sources(ids.begin(), ids.end());
   result.hypotheses = decode::translate(model, sources, config.decoding, threads, progress);
