@@ -31,6 +31,7 @@ class Process {
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
+  pid_t id() const { return id_; }
   void signal(int number) const;
   bool running();
   Outcome wait();

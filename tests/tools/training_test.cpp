@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "polyhead/train/checkpoint.h"
@@ -155,6 +156,34 @@ TEST(Training, SavesWhenInterrupted) {
     EXPECT_EQ(newest_step(out), static_cast<std::int64_t>(losses(out).size()));
     EXPECT_NO_THROW(train::read_checkpoint(checkpoint(out, newest_step(out))));
   }
+}
+
+TEST(Training, EndsAtOnceAtASecondSignal) {
+  const std::string out = fresh_path("run");
+  // All pairs in one update, which takes seconds.
+  Process process(
+      train_arguments(out, {"--set", "training.batch_tokens=100000", "--set", "model.d_model=1024", "--set",
+                            "model.encoder_layers=8", "--set", "training.max_steps=1000000"}));
+  ASSERT_TRUE(wait_for(process, [&] { return fs::exists(out + "/train.jsonl"); })) << process.wait().err;
+  process.signal(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ASSERT_TRUE(process.running());
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().status, 128 + SIGINT);
+  EXPECT_EQ(newest_step(out), -1);
+}
+
+TEST(Training, RunsNoSignalHandlerWhereItComputes) {
+  // oneDNN's kernels point the stack register into the heap: the frame of a handler would overwrite what lies there.
+  const std::string out = fresh_path("run");
+  Process process(train_arguments(out, {"--set", "training.max_steps=1000000"}));
+  ASSERT_TRUE(has_started(process, out)) << process.wait().err;
+  std::istringstream status(read_text("/proc/" + std::to_string(process.id()) + "/status"));
+  std::string word;
+  while (status >> word && word != "SigCgt:") continue;
+  ASSERT_TRUE(status >> word);
+  const std::uint64_t caught = std::stoull(word, nullptr, 16);
+  for (const int number : {SIGINT, SIGTERM}) EXPECT_EQ(caught >> (number - 1) & 1, 0U) << word;
 }
 
 TEST(Training, StopsWhenNumbersFail) {

@@ -32,6 +32,8 @@ void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
 
 /// The signal (SIGINT, SIGTERM) that asked the program to stop since watch_signals(), else 0. A second one ends it at once.
 int signal_received();
+
+/// To be called before other threads start: signals reach only a thread that waits for them.
 void watch_signals();
 
 }  // namespace polyhead::tools

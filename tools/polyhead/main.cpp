@@ -1,4 +1,7 @@
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
 #include <exception>
 #include <filesystem>
@@ -17,18 +20,30 @@ namespace {
 /// The status where no polyhead::Status fits: memory or another means of the system has run out.
 constexpr int system_failure = 1;
 
-volatile std::sig_atomic_t received = 0;
+std::atomic<int> received = 0;
 
-void on_signal(int number) {
+/// Both signals are blocked here: the first is kept, the second takes its default action.
+void wait_for_signals(const sigset_t& signals) {
+  int number = 0;
+  sigwait(&signals, &number);
   received = number;
+  sigwait(&signals, &number);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   std::signal(number, SIG_DFL);
+  std::raise(number);
 }
 
 }  // namespace
 
 void watch_signals() {
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  // No handler may run on the threads that compute: oneDNN's kernels point the stack register into the heap, and the
+  // frame of a handler would overwrite what lies there. Threads started later inherit the mask.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] { wait_for_signals(signals); }).detach();
 }
 
 int signal_received() { return received; }
