@@ -48,6 +48,7 @@ ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus
 
   const bool training = static_cast<bool>(gradients);
   Exec exec{activations_, scratch_, key, training};
+  exec.profile = profile_;
   Tape tape(exec, training);
   const nn::Context context{tape, model.parameters(), gradients};
   const DType dtype = model.parameters().dtype();

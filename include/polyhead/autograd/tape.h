@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "polyhead/core/exec.h"
+#include "polyhead/core/profile.h"
 #include "polyhead/tensor/arena.h"
 #include "polyhead/tensor/tensor.h"
 
@@ -147,6 +148,7 @@ template <class NodeType, std::size_t... I>
 void Tape::run_op(Tape& tape, const Node& base, std::index_sequence<I...>) {
   const auto& node = static_cast<const NodeType&>(base);
   if (!node.out.grad()) return;  // nothing depends on it
+  const ProfileTimer timer(tape.exec_.profile, type_name<decltype(node.op)>(), Pass::backward);
   node.op.backward(tape.exec_, node.saved, node.out.grad(), node.in[I].value()...,
                    tape.grad_of(node.in[I])...);
 }
@@ -157,7 +159,10 @@ requires DifferentiableOp<Op, In...> Var Tape::apply(const Op& op, In... in) {
   const std::array inputs{in...};
   const Var out =
       make(exec_.activations.tensor(shape, inputs[0].dtype()), recording_ && (in.wants_grad() || ...));
-  const auto saved = op.forward(exec_, in.value()..., out.value());
+  const auto saved = [&] {
+    const ProfileTimer timer(exec_.profile, type_name<Op>(), Pass::forward);
+    return op.forward(exec_, in.value()..., out.value());
+  }();
   if (out.wants_grad()) {
     constexpr std::size_t n = sizeof...(In);
     using NodeType = OpNode<Op, detail::SavedOf<Op, In...>, n>;

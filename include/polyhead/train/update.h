@@ -17,11 +17,14 @@ class Worker {
   ShardTotals run(const nn::Transformer& model, const data::ParallelCorpus& corpus,
                   std::span<const std::int32_t> pairs, std::int32_t first, double label_smoothing, RngKey key,
                   const Tensor& gradients);
+  /// Counts time by op from now on in `profile`, where not null.
+  void set_profile(Profile* profile) { profile_ = profile; }
   /// The most bytes ever taken.
   std::size_t peak_bytes() const { return activations_.peak() + scratch_.peak(); }
 
  private:
   Arena activations_, scratch_;
+  Profile* profile_ = nullptr;
 };
 
 /// The gradient of an update: its pairs are cut into shards, each runs forward and backward alone on one thread, and the
