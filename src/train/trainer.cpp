@@ -10,6 +10,7 @@
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/model_file.h"
 #include "polyhead/train/run_folder.h"
+#include "polyhead/train/training_data.h"
 #include "retention.h"
 #include "run_lock.h"
 #include "run_log.h"
@@ -23,12 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-std::vector<DecayRange> decay_ranges(const nn::ParameterStore& store) {
-  std::vector<DecayRange> ranges;
-  for (const nn::Parameter& p : store.parameters()) ranges.push_back({p.offset, p.size(), p.decays()});
-  return ranges;
 }
 
 /// One run, from its state at some update on.
@@ -60,13 +55,7 @@ class Trainer {
   std::optional<data::ParallelText> validation_text_;
   std::optional<Validation> validation_;
   nn::Transformer model_;
-  Slab first_moment_, second_moment_;
-  std::optional<Slab> average_;
-  std::vector<Worker> workers_;
-  GradientStep gradient_;
-  Adam adam_;
-  Schedule schedule_;
-  Arena scratch_;
+  Updater updater_;
   TrainerState state_;
   std::optional<RunLog> log_;
   StepReport last_;  ///< the update made last
@@ -83,12 +72,7 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
       folder_(options.folder),
       data_(load_training_data(config, resumed ? resumed : initial)),
       model_(make_model(config, data_.pipeline)),
-      first_moment_(Shape{model_.parameters().slab_size()}, DType::f32),
-      second_moment_(Shape{model_.parameters().slab_size()}, DType::f32),
-      workers_(static_cast<std::size_t>(options.threads)),
-      gradient_(model_, config.training.shards(), workers_),
-      adam_(config.training.adam, decay_ranges(model_.parameters())),
-      schedule_(config.training.schedule, config.model.d_model) {
+      updater_(config, model_, options.threads) {
   observer_.message(data_.corpus.report().summary("train", training_filter(config)));
   const nn::ParameterStore& store = model_.parameters();
   if (data::has_split(config.data, data::Split::valid)) {
@@ -96,11 +80,10 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
     validation_.emplace(config, *validation_text_, data_.pipeline);
   }
   state_.corpus = digest(data_.corpus);
-  if (config.training.ema_decay > 0) average_.emplace(Shape{store.slab_size()}, DType::f32);
   if (initial)
     fill_slab(store, initial->ema.empty() ? initial->parameters : initial->ema, store.slab(),
               *config.training.initial_checkpoint);
-  if (average_) copy(store.slab(), average_->tensor());
+  if (updater_.average()) copy(store.slab(), *updater_.average());
   if (resumed) restore(*resumed);
   // Only now: data that cannot be used leave no folder behind that looks like a run.
   open_folder(std::move(lock));
@@ -121,11 +104,11 @@ void Trainer::restore(const Checkpoint& resumed) {
     for (const CheckpointFile& file : list_checkpoints(folder_.checkpoints()))
       if (file.step <= state_.step) state_.scheduled->push_back(file.step);
   }
-  schedule_.restore(state_.schedule);
+  updater_.schedule().restore(state_.schedule);
   fill_slab(store, resumed.parameters, store.slab(), path);
-  fill_slab(store, resumed.first_moment, first_moment_.tensor(), path);
-  fill_slab(store, resumed.second_moment, second_moment_.tensor(), path);
-  if (average_) fill_slab(store, resumed.ema, average_->tensor(), path);
+  fill_slab(store, resumed.first_moment, updater_.first_moment(), path);
+  fill_slab(store, resumed.second_moment, updater_.second_moment(), path);
+  if (updater_.average()) fill_slab(store, resumed.ema, *updater_.average(), path);
   seconds_before_ = state_.seconds;
   saved_step_ = state_.step;
 }
@@ -183,32 +166,10 @@ TrainResult Trainer::run() {
 }
 
 void Trainer::update(std::span<const std::int32_t> pairs) {
-  const Clock::time_point begin = Clock::now();
-  const RngKey key = RngKey{config_.seed}.fold("update").fold(static_cast<std::uint64_t>(state_.step));
-  const TreeReduction& sum = gradient_.run(data_.corpus, pairs, config_.training.label_smoothing, key);
-  const ShardTotals& totals = sum.totals();
-  const std::int64_t step = state_.step + 1;
-  const double rate = schedule_.rate(step);
-  const double norm = global_norm(sum.gradients(), scratch_, options_.threads) / totals.tokens;
-  StepReport report{.step = step,
-                    .epoch = state_.epoch + 1,
-                    .loss = totals.loss / totals.tokens,
-                    .negative_log_likelihood = totals.negative_log_likelihood / totals.tokens,
-                    .token_accuracy = 100 * totals.correct / totals.tokens,
-                    .learning_rate = rate,
-                    .grad_norm = norm,
-                    .target_tokens = totals.tokens};
-  const nn::ParameterStore& store = model_.parameters();
-  require_finite_update(report, store, sum.gradients());
-  adam_.step({store.slab(), sum.gradients(), first_moment_.tensor(), second_moment_.tensor()}, step, rate,
-             clip_factor(norm, config_.training.adam.clip_norm) / totals.tokens, options_.threads);
-  if (average_)
-    update_average(average_->tensor(), store.slab(), average_decay(config_.training.ema_decay, step),
-                   options_.threads);
-  state_.step = step;
-  report.target_tokens_per_second = totals.tokens / seconds_since(begin);
-  report.seconds = elapsed();
-  last_ = report;
+  last_ = updater_.run(data_.corpus, pairs, state_.step + 1);
+  state_.step = last_.step;
+  last_.epoch = state_.epoch + 1;
+  last_.seconds = elapsed();
   log_->step(last_);
   observer_.step(last_);
 }
@@ -217,12 +178,12 @@ Figures Trainer::measure() {
   // The average stands in for the weights, as it will when decoding.
   const Tensor& slab = model_.parameters().slab();
   const auto exchange = [&] {
-    if (average_)
-      std::swap_ranges(slab.as<float>(), slab.as<float>() + slab.size(), average_->tensor().as<float>());
+    if (updater_.average())
+      std::swap_ranges(slab.as<float>(), slab.as<float>() + slab.size(), updater_.average()->as<float>());
   };
   try {
     exchange();
-    Figures figures = validation_->run(model_, config_.training.decoded_metrics(), workers_);
+    Figures figures = validation_->run(model_, config_.training.decoded_metrics(), updater_.workers());
     exchange();
     return figures;
   } catch (const NumbersError& error) {
@@ -235,7 +196,7 @@ void Trainer::validate() {
   const Figures figures = measure();
   const Metric metric = config_.training.best_metric;
   const bool best = state_.record(figures.at(metric), lower_is_better(metric), config_.training.keep_best);
-  schedule_.validated(lower_is_better(metric) ? -figures.at(metric) : figures.at(metric));
+  updater_.schedule().validated(lower_is_better(metric) ? -figures.at(metric) : figures.at(metric));
   log_->validation(state_.step, figures);
   observer_.validated(state_.step, figures, best);
 }
@@ -243,12 +204,12 @@ void Trainer::validate() {
 Checkpoint Trainer::snapshot() const {
   const nn::ParameterStore& store = model_.parameters();
   TrainerState state = state_;
-  state.schedule = schedule_.state();
+  state.schedule = updater_.schedule().state();
   Checkpoint checkpoint;
   checkpoint.parameters = arrays_of(store, store.slab());
-  if (average_) checkpoint.ema = arrays_of(store, average_->tensor());
-  checkpoint.first_moment = arrays_of(store, first_moment_.tensor());
-  checkpoint.second_moment = arrays_of(store, second_moment_.tensor());
+  if (updater_.average()) checkpoint.ema = arrays_of(store, *updater_.average());
+  checkpoint.first_moment = arrays_of(store, updater_.first_moment());
+  checkpoint.second_moment = arrays_of(store, updater_.second_moment());
   checkpoint.step = state_.step;
   checkpoint.epoch = state_.epoch;
   checkpoint.state = state.dump();
@@ -260,9 +221,9 @@ Checkpoint Trainer::snapshot() const {
 void Trainer::check_savable() const {
   const nn::ParameterStore& store = model_.parameters();
   require_finite_slab(last_, store, store.slab(), "parameter ");
-  if (average_) require_finite_slab(last_, store, average_->tensor(), "the moving average of ");
-  require_finite_slab(last_, store, first_moment_.tensor(), "the first moment of ");
-  require_finite_slab(last_, store, second_moment_.tensor(), "the second moment of ");
+  if (updater_.average()) require_finite_slab(last_, store, *updater_.average(), "the moving average of ");
+  require_finite_slab(last_, store, updater_.first_moment(), "the first moment of ");
+  require_finite_slab(last_, store, updater_.second_moment(), "the second moment of ");
 }
 
 void Trainer::save(bool due) {

@@ -6,20 +6,10 @@
 #include <string>
 
 #include "polyhead/train/config.h"
+#include "polyhead/train/updater.h"
 #include "polyhead/train/validation.h"
 
 namespace polyhead::train {
-
-/// One update, as the log has it. Losses are in nats per target token.
-struct StepReport {
-  std::int64_t step = 0, epoch = 0;    ///< from 1
-  double loss = 0;                     ///< label-smoothed
-  double negative_log_likelihood = 0;  ///< unsmoothed
-  double token_accuracy = 0;           ///< of the batch, in percent
-  double learning_rate = 0, grad_norm = 0;
-  double target_tokens = 0, target_tokens_per_second = 0;
-  double seconds = 0;  ///< of training so far, over all resumptions
-};
 
 /// What a run tells whoever watches it.
 class Observer {

@@ -1,0 +1,25 @@
+#include "polyhead/train/training_data.h"
+
+namespace polyhead::train {
+
+data::Filter training_filter(const Config& config) {
+  return {.skip_empty = true, .max_length = config.max_pieces()};
+}
+
+TrainingData load_training_data(const Config& config, const Checkpoint* from) {
+  const data::ParallelText text = data::load_text(config.data, data::Split::train, config.seed);
+  text::TextPipeline pipeline =
+      from ? text::TextPipeline::deserialize(from->vocabulary)
+           : text::TextPipeline::learn(config.tokenizer, config.data.lowercase, text.source, text.target);
+  data::ParallelCorpus corpus = data::ParallelCorpus::encode(text, pipeline, training_filter(config));
+  return {std::move(pipeline), std::move(corpus)};
+}
+
+nn::Transformer make_model(const Config& config, const text::TextPipeline& pipeline) {
+  nn::Transformer model(config.model, pipeline.source().size(), pipeline.target().size());
+  model.parameters().allocate(DType::f32);
+  model.parameters().initialise(config.seed);
+  return model;
+}
+
+}  // namespace polyhead::train

@@ -1,0 +1,78 @@
+#include "polyhead/train/updater.h"
+
+#include <chrono>
+
+#include "finite.h"
+
+namespace polyhead::train {
+namespace {
+
+std::vector<DecayRange> decay_ranges(const nn::ParameterStore& store) {
+  std::vector<DecayRange> ranges;
+  for (const nn::Parameter& p : store.parameters()) ranges.push_back({p.offset, p.size(), p.decays()});
+  return ranges;
+}
+
+}  // namespace
+
+Updater::Updater(const Config& config, nn::Transformer& model, int threads)
+    : config_(config),
+      model_(model),
+      first_moment_(Shape{model.parameters().slab_size()}, DType::f32),
+      second_moment_(Shape{model.parameters().slab_size()}, DType::f32),
+      workers_(static_cast<std::size_t>(threads)),
+      gradient_(model, config.training.shards(), workers_),
+      adam_(config.training.adam, decay_ranges(model.parameters())),
+      schedule_(config.training.schedule, config.model.d_model) {
+  if (config.training.ema_decay > 0) average_.emplace(Shape{model.parameters().slab_size()}, DType::f32);
+}
+
+StepReport Updater::run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
+                        std::int64_t step) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  const int threads = static_cast<int>(workers_.size());
+  const RngKey key = RngKey{config_.seed}.fold("update").fold(static_cast<std::uint64_t>(step - 1));
+  const TreeReduction& sum = gradient_.run(corpus, pairs, config_.training.label_smoothing, key);
+  const ShardTotals& totals = sum.totals();
+  const double rate = schedule_.rate(step);
+  const double norm = [&] {
+    const ProfileTimer timer(own_profile(), "global_norm", Pass::update);
+    return global_norm(sum.gradients(), scratch_, threads) / totals.tokens;
+  }();
+  StepReport report{.step = step,
+                    .loss = totals.loss / totals.tokens,
+                    .negative_log_likelihood = totals.negative_log_likelihood / totals.tokens,
+                    .token_accuracy = 100 * totals.correct / totals.tokens,
+                    .learning_rate = rate,
+                    .grad_norm = norm,
+                    .target_tokens = totals.tokens};
+  const nn::ParameterStore& store = model_.parameters();
+  require_finite_update(report, store, sum.gradients());
+  {
+    const ProfileTimer timer(own_profile(), "Adam", Pass::update);
+    adam_.step({store.slab(), sum.gradients(), first_moment_.tensor(), second_moment_.tensor()}, step, rate,
+               clip_factor(norm, config_.training.adam.clip_norm) / totals.tokens, threads);
+  }
+  if (average_) {
+    const ProfileTimer timer(own_profile(), "average", Pass::update);
+    update_average(average_->tensor(), store.slab(), average_decay(config_.training.ema_decay, step),
+                   threads);
+  }
+  report.target_tokens_per_second =
+      totals.tokens / std::chrono::duration<double>(Clock::now() - begin).count();
+  return report;
+}
+
+void Updater::start_profile() {
+  profiles_.assign(workers_.size() + 1, Profile{});
+  for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i].set_profile(&profiles_[i]);
+}
+
+Profile Updater::profile() const {
+  Profile all;
+  for (const Profile& one : profiles_) all.add(one);
+  return all;
+}
+
+}  // namespace polyhead::train
