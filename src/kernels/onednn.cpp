@@ -18,7 +18,8 @@ struct Hash {
     std::uint64_t h = 0;
     for (const std::int64_t x : {p.m, p.n, p.k, p.lda, p.ldb, p.ldc})
       h = (h ^ static_cast<std::uint64_t>(x)) * 0x9E3779B97F4A7C15ULL;
-    return h ^ (h >> 32) ^ static_cast<std::uint64_t>(p.a_transposed + 2 * p.b_transposed + 4 * p.accumulate);
+    return h ^ (h >> 32) ^
+           static_cast<std::uint64_t>(p.a_transposed + 2 * p.b_transposed + 4 * p.accumulate + 8 * p.bf16);
   }
 };
 
@@ -27,12 +28,12 @@ dnnl::engine& engine() {
   return cpu;
 }
 
-dnnl::memory::desc matrix(std::int64_t rows, std::int64_t cols, std::int64_t ld, bool transposed) {
+dnnl::memory::desc matrix(std::int64_t rows, std::int64_t cols, std::int64_t ld, bool transposed, bool bf16) {
   // oneDNN's cache of primitives holds two descriptions for equal that differ in the stride of an extent of 1 only, but
   // chooses the code, and so the bits, by that stride: what came first would decide.
   if ((transposed ? cols : rows) == 1) ld = transposed ? rows : cols;
   return {{rows, cols},
-          dnnl::memory::data_type::f32,
+          bf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32,
           transposed ? dnnl::memory::dims{1, ld} : dnnl::memory::dims{ld, 1}};
 }
 
@@ -45,8 +46,9 @@ dnnl::matmul::primitive_desc describe(const Problem& p) {
     sum.append_sum(1.0f);
     attributes.set_post_ops(sum);
   }
-  const dnnl::matmul::desc operation(matrix(p.m, p.k, p.lda, p.a_transposed),
-                                     matrix(p.k, p.n, p.ldb, p.b_transposed), matrix(p.m, p.n, p.ldc, false));
+  const dnnl::matmul::desc operation(matrix(p.m, p.k, p.lda, p.a_transposed, p.bf16),
+                                     matrix(p.k, p.n, p.ldb, p.b_transposed, p.bf16),
+                                     matrix(p.m, p.n, p.ldc, false, false));
   return {operation, attributes, engine()};
 }
 
@@ -83,8 +85,13 @@ Matmul& prepared(Table& table, const Problem& problem, std::span<const std::int6
 
 }  // namespace
 
-void multiply(Arena& scratch, const Problem& problem, std::span<const std::int64_t> extents, const float* a,
-              const float* b, float* c) {
+bool has_bf16() {
+  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
+  return isa == dnnl::cpu_isa::avx512_core_bf16 || isa == dnnl::cpu_isa::avx512_core_amx;
+}
+
+void multiply(Arena& scratch, const Problem& problem, std::span<const std::int64_t> extents, const void* a,
+              const void* b, float* c) {
   thread_local dnnl::stream stream(engine());
   // One table a thread: a memory object holds the operands of one call. oneDNN shares the code behind the
   // primitives.
@@ -92,8 +99,8 @@ void multiply(Arena& scratch, const Problem& problem, std::span<const std::int64
   Matmul& matmul = prepared(table, problem, extents);
 
   const ArenaScope scope(scratch);
-  matmul.a.set_data_handle(const_cast<float*>(a), stream);  // oneDNN has no memory that is only read
-  matmul.b.set_data_handle(const_cast<float*>(b), stream);
+  matmul.a.set_data_handle(const_cast<void*>(a), stream);  // oneDNN has no memory that is only read
+  matmul.b.set_data_handle(const_cast<void*>(b), stream);
   matmul.c.set_data_handle(c, stream);
   matmul.scratchpad.set_data_handle(scratch.allocate<std::byte>(matmul.scratchpad_size), stream);
   // Through C: the C++ call builds a map of its arguments on the heap every time.

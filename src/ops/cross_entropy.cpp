@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <type_traits>
 
+#include "operand.h"
 #include "polyhead/kernels/gemm.h"
 #include "polyhead/kernels/vector_math.h"
 #include "polyhead/tensor/arena.h"
@@ -122,23 +124,41 @@ template <class T>
 double run(const ProjectedCrossEntropy& op, Exec& exec, const Tensor& x, const Tensor& weight,
            const Tensor& bias, const ProjectedCrossEntropy::Saved& saved) {
   const std::int64_t n = x.rows(), d = x.cols(), v = weight.rows();
-  const std::int64_t stride =
-      round_up(v, 64 / static_cast<std::int64_t>(sizeof(T)));  // every row aligned alike
+  const std::int64_t block = std::min(n, block_tokens);
+  // Every row aligned alike.
+  const std::int64_t stride = round_up(v, 64 / static_cast<std::int64_t>(sizeof(T)));
   const ArenaScope scope(exec.scratch);
-  T* logits = exec.scratch.tensor({std::min(n, block_tokens), stride}, x.dtype).template as<T>();
+  T* logits = exec.scratch.tensor({block, stride}, x.dtype).template as<T>();
   Pass<T> pass{op, v, bias ? bias.as<T>() : nullptr, saved.dbias ? saved.dbias.as<T>() : nullptr};
-  for (std::int64_t begin = 0; begin < n; begin += block_tokens) {
-    const std::int64_t count = std::min(block_tokens, n - begin);
-    const T* rows = x.as<T>() + begin * d;
-    kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, count, v, d, rows, d, weight.as<T>(), d,
-                  logits, stride, false);
-    for (std::int64_t i = 0; i < count; ++i) pass.token(begin + i, logits + i * stride);
-    if (!op.gradients) continue;
-    kernels::gemm(exec.scratch, Transpose::no, Transpose::no, count, d, v, logits, stride, weight.as<T>(), d,
-                  saved.dx.as<T>() + begin * d, d, false);
-    kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, v, d, count, logits, stride, rows, d,
-                  saved.dweight.as<T>(), d, true);
-  }
+  const auto blocks = [&]<class In>(const In* rows, const In* weights, In* gradients) {
+    for (std::int64_t begin = 0; begin < n; begin += block) {
+      const std::int64_t count = std::min(block, n - begin);
+      const In* r = rows + begin * d;
+      kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, count, v, d, r, d, weights, d, logits,
+                    stride, false);
+      for (std::int64_t i = 0; i < count; ++i) {
+        T* z = logits + i * stride;
+        pass.token(begin + i, z);
+        if constexpr (std::is_same_v<In, BFloat16>)
+          if (op.gradients)
+            kernels::to_bf16({z, static_cast<std::size_t>(v)},
+                             {gradients + i * stride, static_cast<std::size_t>(v)});
+      }
+      if (!op.gradients) continue;
+      const In* g = gradients;
+      kernels::gemm(exec.scratch, Transpose::no, Transpose::no, count, d, v, g, stride, weights, d,
+                    saved.dx.as<T>() + begin * d, d, false);
+      kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, v, d, count, g, stride, r, d,
+                    saved.dweight.as<T>(), d, true);
+    }
+  };
+  if constexpr (std::is_same_v<T, float>)
+    if (exec.half) {
+      const Tensor gradients = exec.scratch.tensor({op.gradients ? block : 0, stride}, DType::bf16);
+      blocks(operand(exec, x).as<BFloat16>(), operand(exec, weight).as<BFloat16>(), gradients.as<BFloat16>());
+      return pass.loss;
+    }
+  blocks(x.as<T>(), weight.as<T>(), logits);
   return pass.loss;
 }
 

@@ -1,6 +1,7 @@
 #include "polyhead/ops/linear.h"
 
 #include "activate.h"
+#include "operand.h"
 #include "polyhead/kernels/gemm.h"
 #include "polyhead/tensor/arena.h"
 
@@ -41,7 +42,11 @@ Linear::Saved Linear::forward(Exec& exec, const Tensor& x, const Tensor& weight,
   const Saved saved{gradient_needs_input(activation) ? exec.activations.tensor(y.shape, y.dtype) : Tensor{},
                     y};
   const Tensor z = saved.pre_activation ? saved.pre_activation : y;
-  kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, x, weight, z, false);
+  {
+    const ArenaScope scope(exec.scratch);
+    kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, operand(exec, x), operand(exec, weight), z,
+                  false);
+  }
   if (!bias && activation == Activation::none) return saved;
   const std::int64_t n = y.cols();
   dispatch(y.dtype, [&]<class T>() {
@@ -68,8 +73,11 @@ void Linear::backward(Exec& exec, const Saved& saved, const Tensor& dy, const Te
       if (dbias) add_bias(row, dbias.as<T>(), n);
     }
   });
-  if (dx) kernels::gemm(exec.scratch, Transpose::no, Transpose::no, g, weight, dx.tensor, true);
-  if (dweight) kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, g, x, dweight.tensor, true);
+  const Tensor left = operand(exec, g);
+  if (dx)
+    kernels::gemm(exec.scratch, Transpose::no, Transpose::no, left, operand(exec, weight), dx.tensor, true);
+  if (dweight)
+    kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, left, operand(exec, x), dweight.tensor, true);
 }
 
 }  // namespace polyhead::ops

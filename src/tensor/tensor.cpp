@@ -13,11 +13,22 @@ const char* name(DType dtype) {
       return "f64";
     case DType::i32:
       return "i32";
+    case DType::bf16:
+      return "bf16";
   }
   return "unknown";
 }
 
-std::size_t size_of(DType dtype) { return dtype == DType::f64 ? 8 : 4; }
+std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16:
+      return 2;
+    case DType::f64:
+      return 8;
+    default:
+      return 4;
+  }
+}
 
 Shape::Shape(std::span<const std::int64_t> extents) {
   require(extents.size() <= max_rank, "a shape of rank ", extents.size(), ", expected at most ", max_rank);

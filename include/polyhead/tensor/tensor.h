@@ -12,13 +12,19 @@
 
 namespace polyhead {
 
-enum class DType : std::uint8_t { f32, f64, i32 };
+/// The upper half of an f32: 8 bits of exponent, 7 of fraction. Only matrix products read it.
+struct BFloat16 {
+  std::uint16_t bits = 0;
+};
+
+enum class DType : std::uint8_t { f32, f64, i32, bf16 };
 
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>) return DType::f32;
   if constexpr (std::is_same_v<T, double>) return DType::f64;
   if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
+  if constexpr (std::is_same_v<T, BFloat16>) return DType::bf16;
 }
 
 const char* name(DType dtype);
