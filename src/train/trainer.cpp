@@ -7,6 +7,7 @@
 
 #include "finite.h"
 #include "polyhead/config/yaml.h"
+#include "polyhead/kernels/bf16.h"
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/model_file.h"
 #include "polyhead/train/run_folder.h"
@@ -73,6 +74,9 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
       data_(load_training_data(config, resumed ? resumed : initial)),
       model_(make_model(config, data_.pipeline)),
       updater_(config, model_, options.threads) {
+  if (config.training.precision == Precision::bf16 && !kernels::has_bf16())
+    observer_.message(
+        "training.precision: no bf16 products here (AVX512_BF16 through oneDNN); training in f32");
   observer_.message(data_.corpus.report().summary("train", training_filter(config)));
   const nn::ParameterStore& store = model_.parameters();
   if (data::has_split(config.data, data::Split::valid)) {

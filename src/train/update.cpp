@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "polyhead/core/parallel.h"
+#include "polyhead/kernels/bf16.h"
 
 namespace polyhead::train {
 namespace {
@@ -35,7 +36,7 @@ ShardTotals totals_of(double loss, const Tensor& token_loss, const Tensor& predi
 
 ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus& corpus,
                         std::span<const std::int32_t> pairs, std::int32_t first, double label_smoothing,
-                        RngKey key, const Tensor& gradients) {
+                        RngKey key, const Tensor& gradients, const HalfPrecision* half) {
   if (pairs.empty()) return {};
   const ArenaScope scope(activations_);
   const data::TokenCount tokens = data::count_tokens(corpus, pairs);
@@ -47,7 +48,7 @@ ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus
   const data::PackedBatch batch = data::pack(corpus, pairs, buffers);
 
   const bool training = static_cast<bool>(gradients);
-  Exec exec{activations_, scratch_, key, training};
+  Exec exec{activations_, scratch_, key, training, half};
   exec.profile = profile_;
   Tape tape(exec, training);
   const nn::Context context{tape, model.parameters(), gradients};
@@ -64,24 +65,34 @@ ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus
   return totals_of(value, token_loss, predictions, batch.target_output);
 }
 
-GradientStep::GradientStep(const nn::Transformer& model, int shards, std::span<Worker> workers)
+GradientStep::GradientStep(const nn::Transformer& model, int shards, Precision precision,
+                           std::span<Worker> workers)
     : model_(model),
       workers_(workers.first(std::min(workers.size(), static_cast<std::size_t>(shards)))),
       shards_(static_cast<std::size_t>(shards)),
-      reduction_(shards, model.parameters().slab_size(), model.parameters().dtype()) {}
+      reduction_(shards, model.parameters().slab_size(), model.parameters().dtype()) {
+  if (precision == Precision::bf16 && kernels::has_bf16())
+    copies_.emplace(Shape{model.parameters().slab_size()}, DType::bf16);
+}
 
 const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus,
                                        std::span<const std::int32_t> pairs, double label_smoothing,
                                        RngKey key) {
   data::cut_shards(corpus, pairs, shards_);
   const auto n = static_cast<std::int64_t>(shards_.size());
+  std::optional<HalfPrecision> half;
+  if (copies_) {
+    half = {model_.parameters().slab(), copies_->tensor()};
+    kernels::to_bf16(half->weights.span<float>(), half->copies.span<BFloat16>());
+  }
   reduction_.begin(n);
   parallel_for(static_cast<int>(workers_.size()), n, [&](std::int64_t i, int worker) {
     const auto shard = shards_[static_cast<std::size_t>(i)];
     const auto first = static_cast<std::int32_t>(shard.data() - pairs.data());
     const Tensor gradients = reduction_.acquire(i);
-    reduction_.complete(i, workers_[static_cast<std::size_t>(worker)].run(model_, corpus, shard, first,
-                                                                          label_smoothing, key, gradients));
+    reduction_.complete(
+        i, workers_[static_cast<std::size_t>(worker)].run(model_, corpus, shard, first, label_smoothing, key,
+                                                          gradients, half ? &*half : nullptr));
   });
   return reduction_;
 }

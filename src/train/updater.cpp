@@ -21,7 +21,7 @@ Updater::Updater(const Config& config, nn::Transformer& model, int threads)
       first_moment_(Shape{model.parameters().slab_size()}, DType::f32),
       second_moment_(Shape{model.parameters().slab_size()}, DType::f32),
       workers_(static_cast<std::size_t>(threads)),
-      gradient_(model, config.training.shards(), workers_),
+      gradient_(model, config.training.shards(), config.training.precision, workers_),
       adam_(config.training.adam, decay_ranges(model.parameters())),
       schedule_(config.training.schedule, config.model.d_model) {
   if (config.training.ema_decay > 0) average_.emplace(Shape{model.parameters().slab_size()}, DType::f32);

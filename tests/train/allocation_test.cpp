@@ -81,7 +81,7 @@ class Training {
   Training(DType dtype, int threads)
       : model_(tiny_model(dtype)),
         workers_(static_cast<std::size_t>(threads)),
-        step_(model_, 4, workers_),
+        step_(model_, 4, Precision::f32, workers_),
         mean_(model_.parameters().slab().shape, dtype),
         squares_(model_.parameters().slab().shape, dtype),
         adam_(AdamConfig{}, {}) {}

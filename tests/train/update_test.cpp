@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
+#include "polyhead/kernels/bf16.h"
 #include "support/check_op.h"
 #include "tiny_task.h"
 
@@ -25,9 +27,10 @@ struct Step {
 };
 
 Step run_step(const nn::Transformer& model, const data::ParallelCorpus& corpus,
-              const std::vector<std::int32_t>& pairs, int shards, int threads) {
+              const std::vector<std::int32_t>& pairs, int shards, int threads,
+              Precision precision = Precision::f32) {
   std::vector<Worker> workers(static_cast<std::size_t>(threads));
-  GradientStep step(model, shards, workers);
+  GradientStep step(model, shards, precision, workers);
   const TreeReduction& sum = step.run(corpus, pairs, 0.1, RngKey{5}.fold(1));
   return {values(sum.gradients()), sum.totals()};
 }
@@ -44,6 +47,23 @@ TEST(GradientStep, GivesTheSameBitsOnEveryNumberOfThreads) {
       EXPECT_EQ(one.totals.tokens, static_cast<double>(corpus.target_tokens()));
     }
   }
+}
+
+TEST(GradientStep, MixedPrecisionFollowsF32WithTheSameBitsOnEveryNumberOfThreads) {
+  if (!kernels::has_bf16()) GTEST_SKIP() << "this machine has no products of bf16";
+  const data::ParallelCorpus corpus = tiny_corpus(60, 12);
+  const nn::Transformer model = tiny_model(DType::f32);
+  const Step single = run_step(model, corpus, first_pairs(60), 4, 1),
+             mixed = run_step(model, corpus, first_pairs(60), 4, 1, Precision::bf16);
+  EXPECT_EQ(run_step(model, corpus, first_pairs(60), 4, 2, Precision::bf16), mixed);
+  EXPECT_NE(mixed.totals.loss, single.totals.loss);
+  EXPECT_NEAR(mixed.totals.loss, single.totals.loss, 0.005 * single.totals.loss);
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < single.gradients.size(); ++i) {
+    difference += std::pow(mixed.gradients[i] - single.gradients[i], 2);
+    norm += std::pow(single.gradients[i], 2);
+  }
+  EXPECT_LT(std::sqrt(difference / norm), 0.02);
 }
 
 TEST(GradientStep, EightLanesTwiceGiveTheBitsOfSixteen) {
@@ -94,7 +114,7 @@ TEST(GradientStep, RandomnessFollowsTheKeyOfTheUpdate) {
   const nn::Transformer model = tiny_model(DType::f32);
   const std::vector<std::int32_t> pairs = first_pairs(10);
   std::vector<Worker> workers(1);
-  GradientStep step(model, 2, workers);
+  GradientStep step(model, 2, Precision::f32, workers);
   const auto loss = [&](std::uint64_t update) {
     return step.run(corpus, pairs, 0, RngKey{5}.fold(update)).totals().loss;
   };

@@ -18,8 +18,10 @@
 namespace polyhead::train {
 
 /// In what training and validation are computed.
-enum class Precision { f32 };
-inline config::EnumNames<Precision> enum_names(Precision) { return {{Precision::f32, "f32"}}; }
+enum class Precision { f32, bf16 };
+inline config::EnumNames<Precision> enum_names(Precision) {
+  return {{Precision::f32, "f32"}, {Precision::bf16, "bf16"}};
+}
 
 /// What validation measures, and best_metric chooses by.
 enum class Metric { loss, perplexity, token_accuracy, bleu, chrf, exact_match };
@@ -67,7 +69,9 @@ struct TrainingConfig {
     v("lanes", lanes,
       "shards that a batch is cut into: how many threads can share it; auto: batch_tokens / 512 within 2 to "
       "8");
-    v("precision", precision, "of activations and gradients");
+    v("precision", precision,
+      "of the operands of matrix products in training; bf16 is mixed precision, where sums and all else stay "
+      "f32");
     v("max_steps", max_steps, "updates after which training ends; null: no limit", at_least(0));
     v("max_epochs", max_epochs, "passes over the data after which training ends; null: no limit",
       at_least(0));

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "polyhead/data/batches.h"
 #include "polyhead/nn/transformer.h"
+#include "polyhead/ops/half_precision.h"
+#include "polyhead/train/config.h"
 #include "polyhead/train/slab_reduce.h"
 
 namespace polyhead::train {
@@ -13,10 +16,10 @@ namespace polyhead::train {
 class Worker {
  public:
   /// Packs `pairs` and computes their loss; with `gradients` (a slab) its gradient is added there. Rewinds what it took.
-  /// `first` is the number of pairs[0] within the update, `key` the update's randomness.
+  /// `first` is the number of pairs[0] within the update, `key` the update's randomness; `half` for mixed precision.
   ShardTotals run(const nn::Transformer& model, const data::ParallelCorpus& corpus,
                   std::span<const std::int32_t> pairs, std::int32_t first, double label_smoothing, RngKey key,
-                  const Tensor& gradients);
+                  const Tensor& gradients, const HalfPrecision* half = nullptr);
   /// Counts time by op from now on in `profile`, where not null.
   void set_profile(Profile* profile) { profile_ = profile; }
   /// The most bytes ever taken.
@@ -32,8 +35,8 @@ class Worker {
 /// is allocated after the first step.
 class GradientStep {
  public:
-  /// Runs on as many threads as there are workers, and at most on one a shard.
-  GradientStep(const nn::Transformer& model, int shards, std::span<Worker> workers);
+  /// Runs on as many threads as there are workers, and at most on one a shard; in f32 where the machine has no bf16.
+  GradientStep(const nn::Transformer& model, int shards, Precision precision, std::span<Worker> workers);
   /// Gradients and totals of `pairs`, summed over target tokens. Valid until the next call.
   const TreeReduction& run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
                            double label_smoothing, RngKey key);
@@ -43,6 +46,7 @@ class GradientStep {
   std::span<Worker> workers_;
   std::vector<std::span<const std::int32_t>> shards_;
   TreeReduction reduction_;
+  std::optional<Slab> copies_;  ///< bf16 weights of mixed precision
 };
 
 /// Loss and accuracy over a whole corpus, without gradients: unsmoothed, in nats per target token.
