@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
+#include "polyhead/kernels/bf16.h"
 #include "polyhead/train/checkpoint.h"
 #include "tools/program.h"
 
@@ -184,6 +186,30 @@ TEST(Training, RunsNoSignalHandlerWhereItComputes) {
   ASSERT_TRUE(status >> word);
   const std::uint64_t caught = std::stoull(word, nullptr, 16);
   for (const int number : {SIGINT, SIGTERM}) EXPECT_EQ(caught >> (number - 1) & 1, 0U) << word;
+}
+
+TEST(Training, InMixedPrecisionFollowsF32) {
+  if (!kernels::has_bf16()) GTEST_SKIP() << "this machine has no products of bf16";
+  const std::string single = fresh_path("run"), mixed = fresh_path("run");
+  ASSERT_EQ(run(train_arguments(single)).status, 0);
+  ASSERT_EQ(run(train_arguments(mixed, {"--set", "training.precision=bf16"})).status, 0);
+  const std::vector<double> a = losses(single), b = losses(mixed);
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_NE(a, b);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 0.02 * a[i]) << i;
+}
+
+TEST(Training, GoesOnInF32WhereThereAreNoProductsOfBf16) {
+  const std::string single = fresh_path("run"), mixed = fresh_path("run");
+  ::setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE", 1);
+  const Outcome f32 = run(train_arguments(single)),
+                bf16 = run(train_arguments(mixed, {"--set", "training.precision=bf16"}));
+  ::unsetenv("DNNL_MAX_CPU_ISA");
+  ASSERT_EQ(f32.status, 0) << f32.err;
+  ASSERT_EQ(bf16.status, 0) << bf16.err;
+  EXPECT_THAT(bf16.err, HasSubstr("training.precision: no bf16 products here"));
+  EXPECT_THAT(f32.err, ::testing::Not(HasSubstr("bf16")));
+  EXPECT_EQ(losses(single), losses(mixed));
 }
 
 TEST(Training, StopsWhenNumbersFail) {
