@@ -1,0 +1,127 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tools/program.h"
+
+namespace polyhead::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Arguments bench_train(const Arguments& more) {
+  Arguments arguments{"bench",         "train", tiny_config(), "--steps", "2",
+                      "--repetitions", "2",     "--threads",   "2"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::vector<json> json_lines(const std::string& text) {
+  std::vector<json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+TEST(BenchTrain, ReportsItsFiguresAsJson) {
+  const Outcome outcome = run(bench_train({"--json", "--profile"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto report = nlohmann::ordered_json::parse(outcome.out);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : report.items()) keys.push_back(key);
+  EXPECT_THAT(keys,
+              ElementsAre("name", "threads", "precision", "steps", "repetitions", "target_tokens_per_step",
+                          "target_tokens_per_second", "source_tokens_per_second",
+                          "target_tokens_per_second_repetitions", "seconds_per_step", "gflops",
+                          "gemm_limit_gflops", "gemm_limit_share", "peak_memory_bytes", "parameters",
+                          "flops_per_target_token", "loss", "profile"));
+  EXPECT_EQ(report["name"], "tiny");
+  EXPECT_EQ(report["threads"], 2);
+  EXPECT_EQ(report["precision"], "f32");
+  EXPECT_EQ(report["steps"], 2);
+  EXPECT_EQ(report["target_tokens_per_second_repetitions"].size(), 2U);
+  EXPECT_GT(report["peak_memory_bytes"], 1 << 20);
+  const double rate = report["target_tokens_per_second"];
+  EXPECT_NEAR(report["gflops"].get<double>(), rate * report["flops_per_target_token"].get<double>() / 1e9,
+              1e-9 * rate);
+  EXPECT_GT(report["gemm_limit_share"], 0);
+}
+
+TEST(BenchTrain, ProfilesEveryOpInBothPasses) {
+  const json report = json::parse(run(bench_train({"--json", "--profile"})).out);
+  const auto calls = [&](const std::string& op, const std::string& pass) {
+    for (const json& row : report["profile"])
+      if (row["op"] == op && row["pass"] == pass) return row["calls"].get<int>();
+    return 0;
+  };
+  // Two repetitions of two updates, each of two lanes; 3 attention blocks, an encoder and a decoder layer.
+  EXPECT_EQ(calls("MultiHeadAttention", "forward"), 4 * 2 * 3);
+  EXPECT_EQ(calls("MultiHeadAttention", "backward"), 4 * 2 * 3);
+  EXPECT_EQ(calls("Linear", "forward"), 4 * 2 * (3 * 4 + 2 * 2));
+  EXPECT_EQ(calls("Adam", "update"), 4);
+}
+
+TEST(BenchTrain, ResultsDoNotDependOnTheProfile) {
+  const json with = json::parse(run(bench_train({"--json", "--profile"})).out);
+  const json without = json::parse(run(bench_train({"--json"})).out);
+  EXPECT_EQ(with["loss"], without["loss"]);
+  EXPECT_FALSE(without.contains("profile"));
+}
+
+TEST(BenchTrain, WritesItsBatches) {
+  const std::string path = fresh_path("batches.jsonl");
+  const Outcome outcome = run(bench_train({"--json", "--write-batches", path}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::vector<json> batches = json_lines(read_text(path));
+  ASSERT_EQ(batches.size(), 2U);
+  std::size_t target_tokens = 0;
+  for (const json& batch : batches) {
+    ASSERT_EQ(batch["source"].size(), batch["target"].size());
+    for (const char* side : {"source", "target"})
+      for (const json& sentence : batch[side]) {
+        EXPECT_EQ(sentence.back(), 2);
+        EXPECT_NE(sentence.front(), 1);
+      }
+    for (const json& sentence : batch["target"]) target_tokens += sentence.size();
+  }
+  EXPECT_EQ(json::parse(outcome.out)["target_tokens_per_step"], static_cast<double>(target_tokens) / 2);
+}
+
+TEST(BenchTrain, PrintsATableByDefault) {
+  const Outcome outcome = run(bench_train({"--profile"}));
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("target_tokens_per_second  "));
+  EXPECT_THAT(outcome.out, HasSubstr("MultiHeadAttention"));
+  EXPECT_THAT(outcome.err, HasSubstr("repetition 2 of 2"));
+}
+
+TEST(Bench, RefusesWrongUsage) {
+  struct Case {
+    Arguments arguments;
+    int status;
+    std::string message;
+  };
+  const Case cases[] = {{{"bench"}, 2, "subcommand is required"},
+                        {{"bench", "nothing"}, 2, "subcommand is required"},
+                        {{"bench", "train", "/no/such.yaml"}, 2, "/no/such.yaml"},
+                        {bench_train({"--steps", "0"}), 2, "--steps"},
+                        {bench_train({"--repetitions", "0"}), 2, "--repetitions"},
+                        {bench_train({"--set", "model.heads=3"}), 2, "does not divide d_model 16"},
+                        {bench_train({"--set", "training.initial_checkpoint=x"}), 2, "expected null"},
+                        {{"bench", "train", tiny_config(), "--steps", "100000"}, 3, "expected at most"},
+                        {bench_train({"--write-batches", "/no/such/file"}), 4, "/no/such/file"}};
+  for (const Case& c : cases) {
+    const Outcome outcome = run(c.arguments);
+    EXPECT_EQ(outcome.status, c.status) << c.message;
+    EXPECT_THAT(outcome.err, HasSubstr(c.message));
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace polyhead::testing

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "polyhead/nn/config.h"
+
+/// What the parts of `polyhead bench` share.
+namespace polyhead::tools {
+
+using Json = nlohmann::ordered_json;
+
+/// The middle one, or the mean of the middle two; `values` is not empty.
+double median(std::vector<double> values);
+
+/// The most memory that the process ever had resident, in bytes.
+std::int64_t peak_memory_bytes();
+
+/// The best rate of f32 matrix products at the shapes of a model, on many threads at once.
+class GemmLimit {
+ public:
+  GemmLimit(const nn::ModelConfig& config, std::int64_t target_vocabulary, int threads);
+  /// Measures each shape once, for at least 50 ms.
+  void measure();
+  /// Of the shape with the best median over all measurements, in GFLOP/s.
+  double gflops() const;
+
+ private:
+  struct Shape {
+    std::int64_t in, out;
+    std::vector<double> gflops;
+  };
+  std::vector<Shape> shapes_;
+  int threads_;
+};
+
+/// "key  value" lines of the numbers and texts of a JSON object, for people.
+std::string table(const Json& report);
+
+}  // namespace polyhead::tools

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "commands.h"
+
+namespace polyhead::tools {
+
+/// The commands of `polyhead bench`.
+Command add_bench_train(CLI::App& bench);
+
+}  // namespace polyhead::tools

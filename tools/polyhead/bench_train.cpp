@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "bench.h"
+#include "bench_commands.h"
+#include "configuration.h"
+#include "files.h"
+#include "polyhead/core/error.h"
+#include "polyhead/kernels/bf16.h"
+#include "polyhead/nn/flops.h"
+#include "polyhead/train/training_data.h"
+#include "polyhead/train/updater.h"
+
+namespace polyhead::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options : ConfigOptions {
+  int steps = 20, repetitions = 3, threads = 1;
+  bool profile = false, json = false;
+  std::string batches;
+};
+
+using Pairs = std::span<const std::int32_t>;
+
+/// The work of some batches.
+struct Work {
+  data::TokenCount tokens;
+  nn::Flops flops;
+};
+
+Work work_of(const data::ParallelCorpus& corpus, std::span<const Pairs> batches,
+             const nn::ModelConfig& config, std::int64_t target_vocabulary) {
+  Work work;
+  for (const Pairs pairs : batches) {
+    const data::TokenCount tokens = data::count_tokens(corpus, pairs);
+    work.tokens.source += tokens.source;
+    work.tokens.target += tokens.target;
+    for (const std::int32_t pair : pairs)
+      work.flops += nn::training_flops(config, target_vocabulary, corpus.source_length(pair),
+                                       corpus.target_length(pair));
+  }
+  return work;
+}
+
+/// A JSON object a batch: {"source": [[ids], ...], "target": [[ids], ...]}, each sentence with its end token.
+std::string batch_lines(const data::ParallelCorpus& corpus, std::span<const Pairs> batches) {
+  std::string text;
+  for (const Pairs pairs : batches) {
+    Json batch{{"source", Json::array()}, {"target", Json::array()}};
+    for (const std::int32_t pair : pairs) {
+      batch["source"].push_back(corpus.source(pair));
+      batch["target"].push_back(corpus.target(pair));
+    }
+    text += batch.dump() + '\n';
+  }
+  return text;
+}
+
+/// Training on the same batches again and again.
+class TrainBench {
+ public:
+  explicit TrainBench(const Options& o);
+  Json run();
+
+ private:
+  void warm_up();
+  void repeat(int repetition);
+  Json profile_rows(double seconds) const;
+
+  const Options& options_;
+  train::Config config_;
+  train::TrainingData data_;
+  nn::Transformer model_;
+  data::BatchPlan plan_;
+  std::vector<Pairs> batches_;
+  Work work_;  ///< of all batches
+  train::Updater updater_;
+  GemmLimit limit_;
+  std::int64_t updates_ = 0;
+  double loss_ = 0;  ///< mean of the last repetition
+  std::vector<double> seconds_;
+};
+
+/// What products are computed in: f32 where the machine has no bf16.
+std::string precision_name(train::Precision precision) {
+  if (!kernels::has_bf16()) precision = train::Precision::f32;
+  std::string text;
+  for (const auto& [value, name] : enum_names(precision))
+    if (value == precision) text = name;
+  return text;
+}
+
+train::Config checked(train::Config config) {
+  require(!config.training.initial_checkpoint,
+          "training.initial_checkpoint: bench starts from initial values, expected null");
+  return config;
+}
+
+TrainBench::TrainBench(const Options& o)
+    : options_(o),
+      config_(checked(configuration(o))),
+      data_(train::load_training_data(config_, nullptr)),
+      model_(train::make_model(config_, data_.pipeline)),
+      plan_(data::BatchPlan::training(
+          data_.corpus, std::int64_t{config_.training.batch_tokens} * config_.training.accumulate,
+          config_.seed, 0)),
+      updater_(config_, model_, o.threads),
+      limit_(config_.model, data_.pipeline.target().size(), o.threads) {
+  require<DataError>(o.steps <= plan_.size(), "--steps ", o.steps, ": an epoch of the training data has ",
+                     plan_.size(), " batches, expected at most that many");
+  for (std::int64_t i = 0; i < o.steps; ++i) batches_.push_back(plan_[i]);
+  work_ = work_of(data_.corpus, batches_, config_.model, data_.pipeline.target().size());
+  if (updater_.average()) copy(model_.parameters().slab(), *updater_.average());
+}
+
+void TrainBench::warm_up() {
+  const auto tokens = [&](Pairs pairs) { return data::count_tokens(data_.corpus, pairs).both(); };
+  std::vector<Pairs> order = batches_;
+  std::stable_sort(order.begin(), order.end(), [&](Pairs a, Pairs b) { return tokens(a) > tokens(b); });
+  order.resize(std::min<std::size_t>(order.size(), 3));
+  for (const Pairs pairs : order) updater_.run(data_.corpus, pairs, ++updates_);
+}
+
+void TrainBench::repeat(int repetition) {
+  limit_.measure();
+  double loss = 0;
+  const Clock::time_point begin = Clock::now();
+  for (const Pairs pairs : batches_) loss += updater_.run(data_.corpus, pairs, ++updates_).loss;
+  seconds_.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+  loss_ = loss / static_cast<double>(batches_.size());
+  complain(fmt::format("repetition {} of {}: {:.0f} target tokens/s, loss {:.4f}", repetition,
+                       options_.repetitions, static_cast<double>(work_.tokens.target) / seconds_.back(),
+                       loss_));
+}
+
+/// Shares are of the time of all threads together; what the threads do alone counts once.
+Json TrainBench::profile_rows(double seconds) const {
+  const Profile profile = updater_.profile();
+  std::vector<Profile::Row> rows = profile.rows();
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  Json result = Json::array();
+  for (const Profile::Row& row : rows) {
+    const double threads = row.pass == Pass::update ? 1 : options_.threads;
+    result.push_back({{"op", row.op},
+                      {"pass", name(row.pass)},
+                      {"calls", row.calls},
+                      {"seconds", row.seconds},
+                      {"share", row.seconds / (seconds * threads)}});
+  }
+  return result;
+}
+
+Json TrainBench::run() {
+  complain(data_.corpus.report().summary("train", train::training_filter(config_)));
+  warm_up();
+  if (options_.profile) updater_.start_profile();
+  for (int r = 1; r <= options_.repetitions; ++r) repeat(r);
+  const auto rates = [&](double amount) {
+    std::vector<double> result;
+    for (const double seconds : seconds_) result.push_back(amount / seconds);
+    return result;
+  };
+  const auto per_step = [&](double amount) { return amount / static_cast<double>(batches_.size()); };
+  const double source = static_cast<double>(work_.tokens.source),
+               target = static_cast<double>(work_.tokens.target), flops = work_.flops.total();
+  const double gflops = median(rates(flops / 1e9));
+  Json report{{"name", config_.name},
+              {"threads", options_.threads},
+              {"precision", precision_name(config_.training.precision)},
+              {"steps", options_.steps},
+              {"repetitions", options_.repetitions},
+              {"target_tokens_per_step", per_step(target)},
+              {"target_tokens_per_second", median(rates(target))},
+              {"source_tokens_per_second", median(rates(source))},
+              {"target_tokens_per_second_repetitions", rates(target)},
+              {"seconds_per_step", per_step(median(seconds_))},
+              {"gflops", gflops},
+              {"gemm_limit_gflops", limit_.gflops()},
+              {"gemm_limit_share", gflops / limit_.gflops()},
+              {"peak_memory_bytes", peak_memory_bytes()},
+              {"parameters", model_.parameters().count()},
+              {"flops_per_target_token", flops / target},
+              {"loss", loss_}};
+  if (options_.profile) {
+    double seconds = 0;
+    for (const double s : seconds_) seconds += s;
+    report["profile"] = profile_rows(seconds);
+  }
+  if (!options_.batches.empty()) write_output(options_.batches, batch_lines(data_.corpus, batches_));
+  return report;
+}
+
+std::string profile_table(const Json& rows) {
+  std::string text =
+      fmt::format("\n{:24} {:8} {:>9} {:>10} {:>7}\n", "op", "pass", "calls", "seconds", "share");
+  for (const Json& row : rows)
+    text += fmt::format("{:24} {:8} {:>9} {:>10.4f} {:>6.1f}%\n", row["op"].get<std::string>(),
+                        row["pass"].get<std::string>(), row["calls"].get<std::int64_t>(),
+                        row["seconds"].get<double>(), 100 * row["share"].get<double>());
+  return text;
+}
+
+int run(const Options& o) {
+  const Json report = TrainBench(o).run();
+  if (o.json)
+    write_output("", report.dump() + '\n');
+  else
+    write_output("", table(report) + (o.profile ? profile_table(report["profile"]) : ""));
+  return 0;
+}
+
+}  // namespace
+
+Command add_bench_train(CLI::App& bench) {
+  CLI::App* command = bench.add_subcommand("train", "Time updates on the first batches of a configuration");
+  auto o = std::make_shared<Options>();
+  add_configuration(*command, *o);
+  command->add_option("--steps", o->steps, "updates of a repetition, each on a batch of its own")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  command
+      ->add_option("--repetitions", o->repetitions, "repetitions of the same batches; medians are reported")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  add_threads(*command, o->threads);
+  command->add_flag("--profile", o->profile, "report time by op");
+  command->add_option("--write-batches", o->batches, "write the batches' ids, a JSON object a line")
+      ->type_name("FILE");
+  command->add_flag("--json", o->json, "write one JSON object");
+  return {command, [o] { return run(*o); }};
+}
+
+}  // namespace polyhead::tools
