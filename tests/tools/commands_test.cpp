@@ -44,7 +44,7 @@ TEST(Program, HelpsWithEveryCommand) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.status, 0);
   for (const char* command :
-       {"train", "translate", "evaluate", "score", "average", "metrics", "inspect", "config"}) {
+       {"train", "translate", "evaluate", "score", "average", "metrics", "inspect", "config", "bench"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
     const Outcome of_command = run({command, "--help"});
     EXPECT_EQ(of_command.status, 0);
