@@ -20,9 +20,10 @@ struct Problem {
 /// Whether this machine multiplies bf16 in hardware.
 bool has_bf16();
 
-/// C = op(A)·op(B) or C += op(A)·op(B), of f32 (in strict f32) or bf16 operands, summed in f32, on as many threads as OpenMP offers. The extent that counts tokens
-/// (m, or k when A is transposed) takes one of `extents`: the first product of its kind on a thread prepares them all,
-/// so that no batch that comes later waits for a primitive or takes memory for it.
+/// C = op(A)·op(B) or C += op(A)·op(B), of f32 (in strict f32) or bf16 operands, summed in f32, on as many threads as
+/// OpenMP offers. The extent that counts tokens (m, or k when A is transposed) takes one of `extents`: the first product
+/// of its kind on a thread prepares them all, so that no batch that comes later waits for a primitive or takes memory for
+/// it.
 void multiply(Arena& scratch, const Problem& problem, std::span<const std::int64_t> extents, const void* a,
               const void* b, float* c);
 

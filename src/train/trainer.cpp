@@ -1,13 +1,12 @@
 #include "polyhead/train/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 
 #include "finite.h"
 #include "polyhead/config/yaml.h"
-#include "polyhead/kernels/bf16.h"
+#include "polyhead/core/clock.h"
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/model_file.h"
 #include "polyhead/train/run_folder.h"
@@ -20,12 +19,6 @@
 
 namespace polyhead::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 /// One run, from its state at some update on.
 class Trainer {
@@ -74,7 +67,7 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
       data_(load_training_data(config, resumed ? resumed : initial)),
       model_(make_model(config, data_.pipeline)),
       updater_(config, model_, options.threads) {
-  if (config.training.precision == Precision::bf16 && !kernels::has_bf16())
+  if (available(config.training.precision) != config.training.precision)
     observer_.message(
         "training.precision: no bf16 products here (AVX512_BF16 through oneDNN); training in f32");
   observer_.message(data_.corpus.report().summary("train", training_filter(config)));

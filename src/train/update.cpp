@@ -65,13 +65,15 @@ ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus
   return totals_of(value, token_loss, predictions, batch.target_output);
 }
 
+Precision available(Precision wanted) { return kernels::has_bf16() ? wanted : Precision::f32; }
+
 GradientStep::GradientStep(const nn::Transformer& model, int shards, Precision precision,
                            std::span<Worker> workers)
     : model_(model),
       workers_(workers.first(std::min(workers.size(), static_cast<std::size_t>(shards)))),
       shards_(static_cast<std::size_t>(shards)),
       reduction_(shards, model.parameters().slab_size(), model.parameters().dtype()) {
-  if (precision == Precision::bf16 && kernels::has_bf16())
+  if (available(precision) == Precision::bf16)
     copies_.emplace(Shape{model.parameters().slab_size()}, DType::bf16);
 }
 

@@ -1,8 +1,7 @@
 #include "polyhead/train/updater.h"
 
-#include <chrono>
-
 #include "finite.h"
+#include "polyhead/core/clock.h"
 
 namespace polyhead::train {
 namespace {
@@ -29,7 +28,6 @@ Updater::Updater(const Config& config, nn::Transformer& model, int threads)
 
 StepReport Updater::run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
                         std::int64_t step) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
   const int threads = static_cast<int>(workers_.size());
   const RngKey key = RngKey{config_.seed}.fold("update").fold(static_cast<std::uint64_t>(step - 1));
@@ -59,8 +57,7 @@ StepReport Updater::run(const data::ParallelCorpus& corpus, std::span<const std:
     update_average(average_->tensor(), store.slab(), average_decay(config_.training.ema_decay, step),
                    threads);
   }
-  report.target_tokens_per_second =
-      totals.tokens / std::chrono::duration<double>(Clock::now() - begin).count();
+  report.target_tokens_per_second = totals.tokens / seconds_since(begin);
   return report;
 }
 

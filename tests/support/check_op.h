@@ -44,6 +44,14 @@ inline std::vector<double> values(const Tensor& t) {
   return out;
 }
 
+/// ‖a − b‖, of as many elements as b has.
+inline double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return std::sqrt(sum);
+}
+inline double norm(const std::vector<double>& a) { return distance(a, std::vector<double>(a.size())); }
+
 /// A function of variables on a tape: an op, a composition of ops, or a model.
 using Function = std::function<Var(Tape&, const std::vector<Var>&)>;
 

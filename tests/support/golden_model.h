@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 #include <vector>
 
@@ -24,14 +23,8 @@ inline Tolerance tolerance(DType dtype) {
 inline void expect_close(const std::vector<double>& a, const std::vector<double>& b, DType dtype,
                          const std::string& what) {
   ASSERT_EQ(a.size(), b.size()) << what;
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += (a[i] - b[i]) * (a[i] - b[i]);
-    size += b[i] * b[i];
-  }
   const Tolerance t = tolerance(dtype);
-  EXPECT_LE(std::sqrt(difference), t.relative * std::sqrt(size) + t.absolute)
-      << what << " in " << name(dtype);
+  EXPECT_LE(distance(a, b), t.relative * norm(b) + t.absolute) << what << " in " << name(dtype);
 }
 
 inline std::vector<Segment> segments_of_lengths(const std::vector<double>& lengths) {

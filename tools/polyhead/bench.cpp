@@ -4,17 +4,15 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "bench_commands.h"
+#include "polyhead/core/clock.h"
 #include "polyhead/core/parallel.h"
 #include "polyhead/kernels/gemm.h"
 #include "polyhead/tensor/arena.h"
 
 namespace polyhead::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// Products x Wᵀ of 1024 rows, repeated for at least `seconds`; FLOP/s.
 double gemm_rate(std::int64_t in, std::int64_t out, double seconds) {
@@ -33,7 +31,7 @@ double gemm_rate(std::int64_t in, std::int64_t out, double seconds) {
   std::int64_t calls = 0;
   for (; elapsed < seconds; ++calls) {
     once();
-    elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+    elapsed = seconds_since(begin);
   }
   return static_cast<double>(calls) * 2 * static_cast<double>(rows * in * out) / elapsed;
 }

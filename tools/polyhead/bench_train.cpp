@@ -1,23 +1,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "bench.h"
 #include "bench_commands.h"
 #include "configuration.h"
 #include "files.h"
+#include "polyhead/config/codec.h"
+#include "polyhead/core/clock.h"
 #include "polyhead/core/error.h"
-#include "polyhead/kernels/bf16.h"
 #include "polyhead/nn/flops.h"
 #include "polyhead/train/training_data.h"
 #include "polyhead/train/updater.h"
 
 namespace polyhead::tools {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 struct Options : ConfigOptions {
   int steps = 20, repetitions = 3, threads = 1;
@@ -86,15 +84,6 @@ class TrainBench {
   std::vector<double> seconds_;
 };
 
-/// What products are computed in: f32 where the machine has no bf16.
-std::string precision_name(train::Precision precision) {
-  if (!kernels::has_bf16()) precision = train::Precision::f32;
-  std::string text;
-  for (const auto& [value, name] : enum_names(precision))
-    if (value == precision) text = name;
-  return text;
-}
-
 train::Config checked(train::Config config) {
   require(!config.training.initial_checkpoint,
           "training.initial_checkpoint: bench starts from initial values, expected null");
@@ -131,7 +120,7 @@ void TrainBench::repeat(int repetition) {
   double loss = 0;
   const Clock::time_point begin = Clock::now();
   for (const Pairs pairs : batches_) loss += updater_.run(data_.corpus, pairs, ++updates_).loss;
-  seconds_.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+  seconds_.push_back(seconds_since(begin));
   loss_ = loss / static_cast<double>(batches_.size());
   complain(fmt::format("repetition {} of {}: {:.0f} target tokens/s, loss {:.4f}", repetition,
                        options_.repetitions, static_cast<double>(work_.tokens.target) / seconds_.back(),
@@ -158,6 +147,7 @@ Json TrainBench::profile_rows(double seconds) const {
 
 Json TrainBench::run() {
   complain(data_.corpus.report().summary("train", train::training_filter(config_)));
+  if (!options_.batches.empty()) write_output(options_.batches, batch_lines(data_.corpus, batches_));
   warm_up();
   if (options_.profile) updater_.start_profile();
   for (int r = 1; r <= options_.repetitions; ++r) repeat(r);
@@ -170,9 +160,11 @@ Json TrainBench::run() {
   const double source = static_cast<double>(work_.tokens.source),
                target = static_cast<double>(work_.tokens.target), flops = work_.flops.total();
   const double gflops = median(rates(flops / 1e9));
+  const std::string precision =
+      config::Codec<train::Precision>::text(train::available(config_.training.precision));
   Json report{{"name", config_.name},
               {"threads", options_.threads},
-              {"precision", precision_name(config_.training.precision)},
+              {"precision", precision},
               {"steps", options_.steps},
               {"repetitions", options_.repetitions},
               {"target_tokens_per_step", per_step(target)},
@@ -192,7 +184,6 @@ Json TrainBench::run() {
     for (const double s : seconds_) seconds += s;
     report["profile"] = profile_rows(seconds);
   }
-  if (!options_.batches.empty()) write_output(options_.batches, batch_lines(data_.corpus, batches_));
   return report;
 }
 

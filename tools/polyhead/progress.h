@@ -1,8 +1,8 @@
 #pragma once
 
-#include <chrono>
 #include <string>
 
+#include "polyhead/core/clock.h"
 #include "polyhead/train/trainer.h"
 
 namespace polyhead::tools {
@@ -17,7 +17,6 @@ class TrainingProgress : public train::Observer {
   void saved(const std::string& path) override;
 
  private:
-  using Clock = std::chrono::steady_clock;
   void line(const std::string& text);
   std::string eta(const train::StepReport& report) const;
 
@@ -40,7 +39,6 @@ class SentenceProgress {
   void end();
 
  private:
-  using Clock = std::chrono::steady_clock;
   std::string done_;
   std::int64_t total_, count_ = 0;
   bool terminal_, open_ = false;

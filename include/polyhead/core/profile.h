@@ -1,9 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string_view>
 #include <vector>
+
+#include "polyhead/core/clock.h"
 
 namespace polyhead {
 
@@ -38,13 +39,12 @@ class ProfileTimer {
     if (profile_) begin_ = Clock::now();
   }
   ~ProfileTimer() {
-    if (profile_) profile_->add(op_, pass_, 1, std::chrono::duration<double>(Clock::now() - begin_).count());
+    if (profile_) profile_->add(op_, pass_, 1, seconds_since(begin_));
   }
   ProfileTimer(const ProfileTimer&) = delete;
   ProfileTimer& operator=(const ProfileTimer&) = delete;
 
  private:
-  using Clock = std::chrono::steady_clock;
   Profile* profile_;
   std::string_view op_;
   Pass pass_;

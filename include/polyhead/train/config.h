@@ -17,7 +17,7 @@
 
 namespace polyhead::train {
 
-/// In what training and validation are computed.
+/// What operands of matrix products are rounded to in training.
 enum class Precision { f32, bf16 };
 inline config::EnumNames<Precision> enum_names(Precision) {
   return {{Precision::f32, "f32"}, {Precision::bf16, "bf16"}};

@@ -30,6 +30,9 @@ class Worker {
   Profile* profile_ = nullptr;
 };
 
+/// What this machine trains in where `wanted` is asked for: f32 where it has no products of bf16.
+Precision available(Precision wanted);
+
 /// The gradient of an update: its pairs are cut into shards, each runs forward and backward alone on one thread, and the
 /// shards' gradients are added in a fixed tree. The bits depend on the number of shards, never on the threads. Nothing
 /// is allocated after the first step.

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <chrono>
+
+namespace polyhead {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace polyhead
