@@ -47,7 +47,7 @@ struct RowStatistics {
 template <class T>
 RowStatistics<T> add_bias(T* z, const T* bias, std::int64_t n) {
   T max = -std::numeric_limits<T>::infinity(), sum = 0;
-  if (bias) {
+  if (bias) {  // NOLINT(bugprone-branch-clone): the check does not see into OpenMP loops
 #pragma omp simd reduction(max : max) reduction(+ : sum)
     for (std::int64_t j = 0; j < n; ++j) {
       z[j] += bias[j];
