@@ -1,11 +1,7 @@
-"""The Transformer of a polyhead configuration from PyTorch's primitives, and batches for it."""
-import math
-
+"""The Transformer of a polyhead configuration from PyTorch's primitives."""
 import torch
 from torch import nn
 from torch.nn import functional as F
-
-BOS, EOS = 1, 2
 
 
 def parse_config(text):
@@ -22,50 +18,29 @@ def parse_config(text):
     return sections
 
 
+def require(condition, setting, value, known):
+    """Ends the program unless the peer can do as the configuration says."""
+    if not condition:
+        raise SystemExit(f"torch_peer: {setting} is {value}, the peer knows only {known}")
+
+
+def require_settings(section, values, **known):
+    for key, value in known.items():
+        require(values[key] == value, f"{section}.{key}", values[key], value)
+
+
 class Shape:
     def __init__(self, config, vocabulary):
         model = config["model"]
-        expected = {"activation": "relu", "positions": "sinusoidal", "tie_embeddings": "all", "bias": "true",
-                    "attention_dropout": "0", "activation_dropout": "0"}
-        for key, value in expected.items():
-            if model[key] != value:
-                raise SystemExit(f"torch_peer: model.{key} is {model[key]}, the peer knows {value} only")
+        require_settings("model", model, activation="relu", positions="sinusoidal", tie_embeddings="all", bias="true",
+                         attention_dropout="0", activation_dropout="0")
+        require(model["heads"].isdigit(), "model.heads", model["heads"], "one number for all layers")
         self.d, self.d_ff, self.heads = (int(model[k]) for k in ("d_model", "d_ff", "heads"))
         self.encoder_layers, self.decoder_layers = int(model["encoder_layers"]), int(model["decoder_layers"])
         for key in ("head_dim", "value_dim"):
-            if model[key] not in ("null", "~", str(self.d // self.heads)):
-                raise SystemExit(f"torch_peer: model.{key} is {model[key]}, the peer knows d_model / heads only")
+            require(model[key] in ("null", str(self.d // self.heads)), f"model.{key}", model[key], "d_model / heads")
         self.pre_norm, self.dropout = model["norm"] == "pre", float(model["dropout"])
         self.max_length, self.vocabulary = int(model["max_length"]), vocabulary
-
-
-def padded(rows, padding=0):
-    width = max(map(len, rows))
-    return torch.tensor([row + [padding] * (width - len(row)) for row in rows])
-
-
-def padding_mask(rows):
-    """[batch, 1, 1, length]: 0 at tokens, minus infinity at padding; None without padding."""
-    lengths = torch.tensor([len(row) for row in rows])
-    if lengths.min() == lengths.max():
-        return None
-    absent = torch.arange(int(lengths.max())) >= lengths[:, None]
-    return torch.zeros(absent.shape).masked_fill_(absent, -math.inf)[:, None, None, :]
-
-
-class Batch:
-    """Sentences as tensors; what is no token is known by position, so that padding needs no id of the vocabulary."""
-
-    def __init__(self, source, target):
-        self.source, self.source_mask = padded(source), padding_mask(source)
-        self.target = padded([[BOS] + row[:-1] for row in target])
-        labels = padded(target, padding=-1).flatten()
-        self.real = (labels >= 0).nonzero().flatten()
-        self.labels = labels[self.real]
-        length = self.target.shape[1]
-        self.causal_mask = torch.full((length, length), -math.inf).triu_(1)
-        self.tokens = sum(map(len, source)) + len(self.labels)
-        self.places = self.source.numel() + self.target.numel()
 
 
 def sinusoids(length, d):

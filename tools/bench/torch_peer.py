@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The Transformer of a polyhead configuration in PyTorch on a CPU, with the settings that make PyTorch fastest.
 
-  torch_peer.py train CONFIG BATCHES    time updates on the batches that `polyhead bench train --write-batches` wrote
+  torch_peer.py train CONFIG BATCHES    time updates on the sentences that `polyhead bench train --write-batches` wrote
   torch_peer.py decode MODEL SOURCES    time greedy or beam search
   torch_peer.py check MODEL BATCHES     compare log-probabilities with those of `polyhead score`
 
@@ -22,7 +22,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from torch_model import Batch, Shape, Transformer, parse_config
+from torch_batches import Batch, repack
+from torch_model import Shape, Transformer, parse_config, require_settings
 from torch_search import translate
 
 
@@ -38,7 +39,10 @@ def keep_freed_memory():
 
 def read_batches(path):
     with open(path, encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
+        batches = [json.loads(line) for line in lines]
+    if not batches:
+        raise SystemExit(f"torch_peer: {path} is empty, expected a JSON object a line")
+    return batches
 
 
 def libraries():
@@ -64,10 +68,12 @@ def report(values):
 class Training:
     def __init__(self, model, config, bf16):
         training = config["training"]
+        require_settings("training", training, optimizer="adam", weight_decay="0", ema_decay="0", accumulate="1")
         self.model, self.bf16 = model.train(), bf16
         self.rate, self.warmup = float(training["learning_rate"]), max(1, int(training["warmup_steps"]))
         self.smoothing, self.clip = float(training["label_smoothing"]), float(training["clip_norm"])
-        self.adam = torch.optim.Adam(model.parameters(), lr=self.rate, betas=(0.9, 0.98), eps=1e-9)
+        self.adam = torch.optim.Adam(model.parameters(), lr=self.rate, eps=float(training["eps"]),
+                                     betas=(float(training["beta1"]), float(training["beta2"])))
         self.updates = 0
 
     def update(self, batch):
@@ -87,7 +93,10 @@ class Training:
 
 def train(a):
     config = parse_config(Path(a.config).read_text(encoding="utf-8"))
-    batches = [Batch(b["source"], b["target"]) for b in read_batches(a.batches)]
+    groups = [list(zip(b["source"], b["target"])) for b in read_batches(a.batches)]
+    if not a.same_batches:
+        groups = repack(groups)
+    batches = [Batch(*zip(*group)) for group in groups]
     model = Transformer(Shape(config, int(config["tokenizer"]["vocab_size"])))
     training = Training(model, config, a.bf16)
     for batch in sorted(batches, key=lambda b: -b.places):  # the largest first: memory then grows no more
@@ -100,7 +109,7 @@ def train(a):
     target = sum(len(b.labels) for b in batches)
     report({"target_tokens_per_second": statistics.median(target / s for s in seconds),
             "target_tokens_per_second_repetitions": [target / s for s in seconds],
-            "target_tokens_per_step": target / len(batches),
+            "target_tokens": target, "target_tokens_per_step": target / len(batches),
             "seconds_per_step": statistics.median(seconds) / len(batches),
             "steps": len(batches), "repetitions": a.repetitions, "loss": statistics.mean(losses),
             "padding_share": 1 - sum(b.tokens for b in batches) / sum(b.places for b in batches),
@@ -112,6 +121,7 @@ def decode(a):
 
     model, config, _ = load_checkpoint(a.model)
     decoding = config["decoding"]
+    require_settings("decoding", decoding, method="beam", nbest="1")
     penalty = decoding["length_penalty_kind"], float(decoding["length_penalty"])
     ratio, extra = float(decoding["max_length_ratio"]), int(decoding["max_length_extra"])
     sources = sorted((line["source"] for line in read_batches(a.sources)), key=len)
@@ -171,6 +181,8 @@ def main():
 
     sub = command(train, "config", "batches")
     sub.add_argument("--repetitions", type=int, default=3)
+    sub.add_argument("--same-batches", action="store_true",
+                     help="keep the batches as they are, instead of cutting as many with less padding from all sentences")
     sub.add_argument("--bf16", action="store_true", help="autocast to bfloat16")
     sub = command(decode, "model", "sources")
     sub.add_argument("--repetitions", type=int, default=3)

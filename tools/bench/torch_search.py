@@ -4,7 +4,7 @@ import math
 import torch
 from torch.nn import functional as F
 
-from torch_model import BOS, EOS, padded, padding_mask
+from torch_batches import BOS, EOS, padded, padding_mask
 
 
 def length_penalty(kind, exponent, lengths):
