@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "polyhead/data/pair.h"
+
+/// The toy translation language: a synchronous grammar of English and German whose sentences come with everything
+/// that is known about them. Its rules and words are tables (src/data/grammar/).
+namespace polyhead::data::grammar {
+
+/// A part of the language. Which split a sentence is in is a function of the sentence alone: no two splits share
+/// one, whatever their seeds and sizes.
+struct Split {
+  std::string_view name;
+  int size;  ///< as usual; a generator goes on for as long as it is asked
+  std::string_view description;
+};
+
+/// train, valid, test: 5 to 20 tokens a side, depth at most 2, at most one attractor, no held-out combination.
+/// One split for each phenomenon, named as it is: sentences of the same kind that hold it.
+/// length (21 to 40 tokens a side), depth (3 to 5), composition (a held-out noun × role or verb × clause) and
+/// attractors (2 or 3): as train in all but that one respect, though a depth of 5 needs targets of up to 25 tokens.
+/// length-valid and so on: the same kind for choosing settings.
+std::span<const Split> splits();
+/// Throws Error that lists the names when there is no such split.
+const Split& find_split(std::string_view name);
+
+/// The pairs of one split, one after the other; pair i is a function of (seed, split, i). No source sentence
+/// occurs twice.
+class Generator {
+ public:
+  /// Throws Error as find_split().
+  Generator(std::string_view split, std::uint64_t seed);
+  /// Throws DataError when no new sentence is found in many tries.
+  Pair next();
+
+ private:
+  int split_;
+  std::uint64_t key_, candidate_ = 0;
+  std::unordered_set<std::string> seen_;
+};
+
+/// The first `size` pairs of Generator(split, seed).
+std::vector<Pair> generate(std::string_view split, int size, std::uint64_t seed);
+
+}  // namespace polyhead::data::grammar
