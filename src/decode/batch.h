@@ -10,6 +10,7 @@
 
 #include "polyhead/core/exec.h"
 #include "polyhead/core/parallel.h"
+#include "polyhead/core/profile.h"
 #include "polyhead/decode/translate.h"
 #include "polyhead/nn/transformer.h"
 #include "polyhead/tensor/arena.h"
@@ -30,11 +31,14 @@ using Batch = std::span<const std::int64_t>;
 std::vector<Batch> cut(std::span<const std::int64_t> order, std::int64_t limit, int threads,
                        const std::function<std::int64_t(std::int64_t)>& cost);
 
-/// Calls body(exec, batch) for every batch; each thread has arenas of its own, which are empty at every call.
+/// Calls body(exec, batch) for every batch; each thread has arenas of its own, which are empty at every call, and a
+/// profile of its own where `profile` is not null, which receives their sum.
 template <class Body>
-void for_each_batch(std::span<const Batch> batches, int threads, const Progress& progress, const Body& body) {
+void for_each_batch(std::span<const Batch> batches, int threads, const Progress& progress, Profile* profile,
+                    const Body& body) {
   struct Workspace {
     Arena activations, scratch;
+    Profile profile;
   };
   const auto count = static_cast<std::int64_t>(batches.size());
   const int workers = static_cast<int>(std::clamp<std::int64_t>(count, 1, std::max(threads, 1)));
@@ -45,12 +49,15 @@ void for_each_batch(std::span<const Batch> batches, int threads, const Progress&
     if (!workspace) workspace = std::make_unique<Workspace>();
     const ArenaScope activations(workspace->activations), scratch(workspace->scratch);
     Exec exec{workspace->activations, workspace->scratch, {}, false};
+    if (profile) exec.profile = &workspace->profile;
     const Batch batch = batches[static_cast<std::size_t>(i)];
     body(exec, batch);
     if (!progress) return;
     const std::lock_guard lock(reporting);
     progress(static_cast<std::int64_t>(batch.size()));
   });
+  for (const auto& workspace : workspaces)
+    if (profile && workspace) profile->add(workspace->profile);
 }
 
 }  // namespace polyhead::decode

@@ -75,7 +75,8 @@ std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair
     progress(static_cast<std::int64_t>(pairs.size() - order.size()));
   std::stable_sort(order.begin(), order.end(),
                    [&](std::int64_t a, std::int64_t b) { return size(a) > size(b); });
-  for_each_batch(cut(order, batch_tokens, threads, size), threads, progress, [&](Exec& exec, Batch batch) {
+  const std::vector<Batch> batches = cut(order, batch_tokens, threads, size);
+  for_each_batch(batches, threads, progress, nullptr, [&](Exec& exec, Batch batch) {
     std::vector<TokenIds> sources, targets;
     for (const std::int64_t i : batch) {
       sources.push_back(pairs[static_cast<std::size_t>(i)].source);

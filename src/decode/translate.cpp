@@ -45,6 +45,7 @@ class BatchDecoder {
     for (std::int32_t length = 1; gather(source.segments); ++length) {
       const ArenaScope scope(exec_.activations);
       observe(model_.step(context_, ids_, slot_of_row_, {memory_of_row_, 0}, state).value(), length);
+      const ProfileTimer timer(exec_.profile, "search", Pass::forward);
       for (const auto& search : searches_)
         if (!search->live().empty()) search->advance(state);
     }
@@ -79,6 +80,7 @@ class BatchDecoder {
       const std::int64_t count = std::min(block_rows, features.rows() - begin);
       const Tensor block =
           model_.log_probabilities(context_, tape_.leaf(features.slice_rows(begin, count))).value();
+      const ProfileTimer timer(exec_.profile, "top_k", Pass::forward);
       for (std::int64_t r = 0; r < count; ++r) {
         const Row& row = rows_[static_cast<std::size_t>(begin + r)];
         const Tensor log_probabilities = block.slice_rows(r, 1);
@@ -131,7 +133,7 @@ std::vector<std::int64_t> order_of(std::span<const TokenIds> sources, int max_le
 std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
                                                std::span<const TokenIds> sources,
                                                const DecodingConfig& config, int threads,
-                                               const Progress& progress) {
+                                               const Progress& progress, Profile* profile) {
   const Hypothesis empty{{}, 0, 0, true};
   std::vector<std::vector<Hypothesis>> results(sources.size(), {empty});
   const std::vector<std::int64_t> order = order_of(sources, model.config().max_length);
@@ -143,7 +145,7 @@ std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
   });
   if (progress && order.size() < sources.size())
     progress(static_cast<std::int64_t>(sources.size() - order.size()));
-  for_each_batch(batches, threads, progress, [&](Exec& exec, Batch batch) {
+  for_each_batch(batches, threads, progress, profile, [&](Exec& exec, Batch batch) {
     BatchDecoder decoder(model, exec, config, sources, batch);
     decoder.run();
     for (std::size_t s = 0; s < batch.size(); ++s)

@@ -14,18 +14,22 @@ std::vector<std::string> Translations::lines(const text::TextPipeline& pipeline)
   return result;
 }
 
+EncodedLines encode_lines(const text::TextPipeline& pipeline, const Config& config,
+                          std::span<const std::string> lines) {
+  EncodedLines result;
+  for (const std::string& line : lines) {
+    result.ids.push_back(pipeline.encode_source(line));
+    if (text::crop(result.ids.back(), config.max_pieces())) ++result.cropped;
+  }
+  return result;
+}
+
 Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline,
                              const Config& config, std::span<const std::string> lines, int threads,
                              const decode::Progress& progress) {
-  Translations result;
-  std::vector<std::vector<std::int32_t>> ids;
-  for (const std::string& line : lines) {
-    ids.push_back(pipeline.encode_source(line));
-    if (text::crop(ids.back(), config.max_pieces())) ++result.cropped;
-  }
-  const std::vector<decode::TokenIds> sources(ids.begin(), ids.end());
-  result.hypotheses = decode::translate(model, sources, config.decoding, threads, progress);
-  return result;
+  const EncodedLines encoded = encode_lines(pipeline, config, lines);
+  const std::vector<decode::TokenIds> sources(encoded.ids.begin(), encoded.ids.end());
+  return {decode::translate(model, sources, config.decoding, threads, progress), encoded.cropped};
 }
 
 metrics::Options metric_options(const EvaluationConfig& config) {

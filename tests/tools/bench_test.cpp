@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -100,6 +101,82 @@ TEST(BenchTrain, PrintsATableByDefault) {
   EXPECT_THAT(outcome.err, HasSubstr("repetition 2 of 2"));
 }
 
+Arguments bench_decode(const Arguments& more) {
+  Arguments arguments{"bench", "decode", trained_run(), "--repetitions", "2", "--threads", "2"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(BenchDecode, ReportsItsFiguresAsJson) {
+  const Outcome outcome = run(bench_decode({"--json", "--profile", "--beam", "2"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto report = nlohmann::ordered_json::parse(outcome.out);
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : report.items()) keys.push_back(key);
+  EXPECT_THAT(keys, ElementsAre("name", "step", "threads", "beam_size", "repetitions", "sentences",
+                                "source_tokens", "output_tokens", "output_tokens_per_second",
+                                "output_tokens_per_second_repetitions", "sentences_per_second", "seconds",
+                                "peak_memory_bytes", "parameters", "log_probability_per_token", "profile"));
+  EXPECT_EQ(report["name"], "tiny");
+  EXPECT_EQ(report["step"], 40);
+  EXPECT_EQ(report["threads"], 2);
+  EXPECT_EQ(report["beam_size"], 2);
+  EXPECT_EQ(report["sentences"], 30);
+  EXPECT_EQ(report["output_tokens_per_second_repetitions"].size(), 2U);
+  EXPECT_GT(report["peak_memory_bytes"], 1 << 20);
+  EXPECT_LT(report["log_probability_per_token"], 0);
+  EXPECT_NEAR(report["sentences_per_second"].get<double>() / 30,
+              report["output_tokens_per_second"].get<double>() / report["output_tokens"].get<double>(),
+              1e-6 * report["sentences_per_second"].get<double>());
+}
+
+TEST(BenchDecode, ProfileAddsUpToAllOfTheTime) {
+  const json report = json::parse(run(bench_decode({"--json", "--profile"})).out);
+  std::vector<std::string> ops;
+  double share = 0;
+  for (const json& row : report["profile"]) {
+    ops.push_back(row["op"]);
+    share += row["share"].get<double>();
+    EXPECT_EQ(row["pass"], "forward");
+    EXPECT_GT(row["calls"], 0);
+  }
+  EXPECT_NEAR(share, 1, 1e-9);
+  EXPECT_THAT(ops, ::testing::IsSupersetOf({"Linear", "MultiHeadAttention", "top_k", "search", "other"}));
+}
+
+TEST(BenchDecode, DecodesWhatTranslateDoes) {
+  const std::string path = fresh_path("sources.jsonl"), translations = fresh_path("translations");
+  const Outcome outcome = run(bench_decode({"--json", "--split", "valid", "--write-sources", path}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["beam_size"], 3);
+  EXPECT_EQ(report["sentences"], 20);
+  EXPECT_FALSE(report.contains("profile"));
+
+  const std::vector<json> sources = json_lines(read_text(path));
+  ASSERT_EQ(sources.size(), 20U);
+  std::size_t source_tokens = 0;
+  for (const json& line : sources) {
+    source_tokens += line["source"].size();
+    EXPECT_EQ(line["source"].back(), 2);
+  }
+  EXPECT_EQ(report["source_tokens"], source_tokens);
+
+  ASSERT_EQ(run({"evaluate", trained_run(), "--split", "valid", "--output", translations}).status, 0);
+  std::istringstream words(read_text(translations));
+  const auto count = std::distance(std::istream_iterator<std::string>(words), {});
+  EXPECT_EQ(report["output_tokens"], count + 20) << "each translation has an end token besides its words";
+}
+
+TEST(BenchDecode, PrintsATableByDefault) {
+  const Outcome outcome = run(bench_decode({"--profile"}));
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("output_tokens_per_second  "));
+  EXPECT_THAT(outcome.out, HasSubstr("MultiHeadAttention"));
+  EXPECT_THAT(outcome.err, HasSubstr("warm-up"));
+  EXPECT_THAT(outcome.err, HasSubstr("repetition 2 of 2"));
+}
+
 TEST(Bench, RefusesWrongUsage) {
   struct Case {
     Arguments arguments;
@@ -114,7 +191,15 @@ TEST(Bench, RefusesWrongUsage) {
                         {bench_train({"--set", "model.heads=3"}), 2, "does not divide d_model 16"},
                         {bench_train({"--set", "training.initial_checkpoint=x"}), 2, "expected null"},
                         {{"bench", "train", tiny_config(), "--steps", "100000"}, 3, "expected at most"},
-                        {bench_train({"--write-batches", "/no/such/file"}), 4, "/no/such/file"}};
+                        {bench_train({"--write-batches", "/no/such/file"}), 4, "/no/such/file"},
+                        {{"bench", "decode"}, 2, "MODEL"},
+                        {{"bench", "decode", "/no/such/run"}, 4, "/no/such/run"},
+                        {bench_decode({"--split", "all"}), 2, "--split"},
+                        {bench_decode({"--beam", "0"}), 2, "--beam"},
+                        {bench_decode({"--repetitions", "0"}), 2, "--repetitions"},
+                        {bench_decode({"--set", "model.heads=1"}), 2, "a trained model keeps this setting"},
+                        {bench_decode({"--set", "data.task=files"}), 2, "data.test: no files are given"},
+                        {bench_decode({"--write-sources", "/no/such/file"}), 4, "/no/such/file"}};
   for (const Case& c : cases) {
     const Outcome outcome = run(c.arguments);
     EXPECT_EQ(outcome.status, c.status) << c.message;

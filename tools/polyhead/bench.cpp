@@ -79,12 +79,42 @@ double GemmLimit::gflops() const {
 Command add_bench(CLI::App& program) {
   CLI::App* bench = program.add_subcommand("bench", "Measure speed, in figures for people or as JSON");
   bench->require_subcommand(1);
-  const std::vector<Command> commands{add_bench_train(*bench)};
+  const std::vector<Command> commands{add_bench_train(*bench), add_bench_decode(*bench)};
   return {bench, [commands] {
             const auto chosen = std::find_if(commands.begin(), commands.end(),
                                              [](const Command& c) { return c.app->parsed(); });
             return chosen->run();
           }};
+}
+
+std::vector<double> rates(double amount, const std::vector<double>& seconds) {
+  std::vector<double> result;
+  for (const double s : seconds) result.push_back(amount / s);
+  return result;
+}
+
+Json profile_rows(const Profile& profile, double seconds, int threads) {
+  std::vector<Profile::Row> rows = profile.rows();
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  Json result = Json::array();
+  for (const Profile::Row& row : rows)
+    result.push_back({{"op", row.op},
+                      {"pass", name(row.pass)},
+                      {"calls", row.calls},
+                      {"seconds", row.seconds},
+                      {"share", row.seconds / (seconds * (row.pass == Pass::update ? 1 : threads))}});
+  return result;
+}
+
+std::string profile_table(const Json& rows) {
+  std::string text =
+      fmt::format("\n{:24} {:8} {:>9} {:>10} {:>7}\n", "op", "pass", "calls", "seconds", "share");
+  for (const Json& row : rows)
+    text += fmt::format("{:24} {:8} {:>9} {:>10.4f} {:>6.1f}%\n", row["op"].get<std::string>(),
+                        row["pass"].get<std::string>(), row["calls"].get<std::int64_t>(),
+                        row["seconds"].get<double>(), 100 * row["share"].get<double>());
+  return text;
 }
 
 std::string table(const Json& report) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "polyhead/core/profile.h"
 #include "polyhead/nn/config.h"
 
 /// What the parts of `polyhead bench` share.
@@ -17,6 +18,15 @@ double median(std::vector<double> values);
 
 /// The most memory that the process ever had resident, in bytes.
 std::int64_t peak_memory_bytes();
+
+/// amount / s for each s of `seconds`.
+std::vector<double> rates(double amount, const std::vector<double>& seconds);
+
+/// The rows of a profile of `seconds`, the longest first. Shares are of the time of all threads together; what the
+/// threads do alone (Pass::update) counts once.
+Json profile_rows(const Profile& profile, double seconds, int threads);
+/// The same for people.
+std::string profile_table(const Json& rows);
 
 /// The best rate of f32 matrix products at the shapes of a model, on many threads at once.
 class GemmLimit {

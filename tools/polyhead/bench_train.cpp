@@ -68,7 +68,6 @@ class TrainBench {
  private:
   void warm_up();
   void repeat(int repetition);
-  Json profile_rows(double seconds) const;
 
   const Options& options_;
   train::Config config_;
@@ -127,39 +126,16 @@ void TrainBench::repeat(int repetition) {
                        loss_));
 }
 
-/// Shares are of the time of all threads together; what the threads do alone counts once.
-Json TrainBench::profile_rows(double seconds) const {
-  const Profile profile = updater_.profile();
-  std::vector<Profile::Row> rows = profile.rows();
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
-  Json result = Json::array();
-  for (const Profile::Row& row : rows) {
-    const double threads = row.pass == Pass::update ? 1 : options_.threads;
-    result.push_back({{"op", row.op},
-                      {"pass", name(row.pass)},
-                      {"calls", row.calls},
-                      {"seconds", row.seconds},
-                      {"share", row.seconds / (seconds * threads)}});
-  }
-  return result;
-}
-
 Json TrainBench::run() {
   complain(data_.corpus.report().summary("train", train::training_filter(config_)));
   if (!options_.batches.empty()) write_output(options_.batches, batch_lines(data_.corpus, batches_));
   warm_up();
   if (options_.profile) updater_.start_profile();
   for (int r = 1; r <= options_.repetitions; ++r) repeat(r);
-  const auto rates = [&](double amount) {
-    std::vector<double> result;
-    for (const double seconds : seconds_) result.push_back(amount / seconds);
-    return result;
-  };
   const auto per_step = [&](double amount) { return amount / static_cast<double>(batches_.size()); };
   const double source = static_cast<double>(work_.tokens.source),
                target = static_cast<double>(work_.tokens.target), flops = work_.flops.total();
-  const double gflops = median(rates(flops / 1e9));
+  const double gflops = median(rates(flops / 1e9, seconds_));
   const std::string precision =
       config::Codec<train::Precision>::text(train::available(config_.training.precision));
   Json report{{"name", config_.name},
@@ -168,9 +144,9 @@ Json TrainBench::run() {
               {"steps", options_.steps},
               {"repetitions", options_.repetitions},
               {"target_tokens_per_step", per_step(target)},
-              {"target_tokens_per_second", median(rates(target))},
-              {"source_tokens_per_second", median(rates(source))},
-              {"target_tokens_per_second_repetitions", rates(target)},
+              {"target_tokens_per_second", median(rates(target, seconds_))},
+              {"source_tokens_per_second", median(rates(source, seconds_))},
+              {"target_tokens_per_second_repetitions", rates(target, seconds_)},
               {"seconds_per_step", per_step(median(seconds_))},
               {"gflops", gflops},
               {"gemm_limit_gflops", limit_.gflops()},
@@ -182,19 +158,9 @@ Json TrainBench::run() {
   if (options_.profile) {
     double seconds = 0;
     for (const double s : seconds_) seconds += s;
-    report["profile"] = profile_rows(seconds);
+    report["profile"] = profile_rows(updater_.profile(), seconds, options_.threads);
   }
   return report;
-}
-
-std::string profile_table(const Json& rows) {
-  std::string text =
-      fmt::format("\n{:24} {:8} {:>9} {:>10} {:>7}\n", "op", "pass", "calls", "seconds", "share");
-  for (const Json& row : rows)
-    text += fmt::format("{:24} {:8} {:>9} {:>10.4f} {:>6.1f}%\n", row["op"].get<std::string>(),
-                        row["pass"].get<std::string>(), row["calls"].get<std::int64_t>(),
-                        row["seconds"].get<double>(), 100 * row["share"].get<double>());
-  return text;
 }
 
 int run(const Options& o) {

@@ -15,7 +15,7 @@ namespace polyhead::tools {
 namespace {
 
 struct Options : ModelOptions {
-  std::string split = "test", source, output;
+  std::string split, source, output;
   std::vector<std::string> targets, metrics{"bleu", "chrf", "exact_match", "loss"};
   bool json = false;
 };
@@ -48,7 +48,7 @@ bool any_of(const Options& o, const std::vector<std::string>& names) {
 std::vector<std::string> settings(const Options& o) {
   std::vector<std::string> result{"decoding.*", "evaluation.*", "data.max_length"};
   if (o.source.empty())
-    result.insert(result.end(), {"data.task", "data.train.*", "data.valid.*", "data.test.*"});
+    for (std::string& key : split_settings()) result.push_back(std::move(key));
   return result;
 }
 
@@ -60,12 +60,7 @@ struct TestSet {
 
 TestSet test_set(const Options& o, const train::Config& config) {
   if (o.source.empty()) {
-    const auto split = o.split == "train"   ? data::Split::train
-                       : o.split == "valid" ? data::Split::valid
-                                            : data::Split::test;
-    data::ParallelText text = data::load_text(config.data, split, config.seed);
-    if (text.repaired > 0)
-      complain(concat(text.name, ": ", text.repaired, " lines with invalid UTF-8, repaired with U+FFFD"));
+    data::ParallelText text = load_split(o.split, config);
     return {std::move(text.source), {std::move(text.target)}};
   }
   TestSet set{read_input(o.source).lines, {}};
@@ -146,9 +141,7 @@ Command add_evaluate(CLI::App& program) {
       program.add_subcommand("evaluate", "Translate a test set and compare it with its references");
   auto o = std::make_shared<Options>();
   add_model(*command, *o);
-  CLI::Option* split = command->add_option("--split", o->split, "which part of the configured data")
-                           ->check(CLI::IsMember({"train", "valid", "test"}))
-                           ->capture_default_str();
+  CLI::Option* split = add_split(*command, o->split);
   CLI::Option* source =
       command->add_option("--source", o->source, "text file, plain or gzip, instead of a split")
           ->type_name("FILE")

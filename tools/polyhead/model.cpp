@@ -26,6 +26,27 @@ void add_decoding(CLI::App& command, ModelOptions& options) {
   add_overrides(command, options.overrides);
 }
 
+CLI::Option* add_split(CLI::App& command, std::string& split) {
+  split = "test";
+  return command.add_option("--split", split, "which part of the configured data")
+      ->check(CLI::IsMember({"train", "valid", "test"}))
+      ->capture_default_str();
+}
+
+std::vector<std::string> split_settings() {
+  return {"data.task", "data.train.*", "data.valid.*", "data.test.*"};
+}
+
+data::ParallelText load_split(const std::string& name, const train::Config& config) {
+  const auto split = name == "train"   ? data::Split::train
+                     : name == "valid" ? data::Split::valid
+                                       : data::Split::test;
+  data::ParallelText text = data::load_text(config.data, split, config.seed);
+  if (text.repaired > 0)
+    complain(concat(text.name, ": ", text.repaired, " lines with invalid UTF-8, repaired with U+FFFD"));
+  return text;
+}
+
 namespace {
 
 bool covers(std::string_view pattern, std::string_view key) {

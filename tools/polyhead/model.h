@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "polyhead/data/tasks.h"
 #include "polyhead/train/model_file.h"
 
 namespace polyhead::tools {
@@ -21,6 +22,13 @@ struct ModelOptions {
 void add_model(CLI::App& command, ModelOptions& options);
 /// --beam and --set.
 void add_decoding(CLI::App& command, ModelOptions& options);
+
+/// --split: test by default.
+CLI::Option* add_split(CLI::App& command, std::string& split);
+/// Where splits come from: settings that --set may change for a command that reads one.
+std::vector<std::string> split_settings();
+/// A split of the configured data. A line on stderr says when some of it held invalid UTF-8.
+data::ParallelText load_split(const std::string& split, const train::Config& config);
 
 /// The model with its configuration as overridden. Throws Error when a setting would change that is not in `allowed`, a
 /// list of keys ("data.max_length") and sections ("decoding.*").

@@ -7,6 +7,10 @@
 
 #include "polyhead/decode/config.h"
 
+namespace polyhead {
+class Profile;
+}
+
 namespace polyhead::nn {
 class Transformer;
 }
@@ -47,11 +51,13 @@ using Progress = std::function<void(std::int64_t sentences)>;
 ///
 /// bos is never generated. Neither the order of the sources, nor batch_tokens, nor `threads` changes a bit of
 /// the result. A source without ids other than eos gives one finished hypothesis without ids.
+/// `profile` counts time by op, summed over threads, as forward passes; "top_k" is the choice of each row's best
+/// continuations (or its draw), "search" the choice among those of a sentence and the moves in the cache.
 /// Throws DataError when a source is longer than the model's max_length, NumbersError when
 /// log-probabilities are not finite.
 std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
                                                std::span<const TokenIds> sources,
                                                const DecodingConfig& config, int threads,
-                                               const Progress& progress = {});
+                                               const Progress& progress = {}, Profile* profile = nullptr);
 
 }  // namespace polyhead::decode

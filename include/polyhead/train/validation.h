@@ -19,10 +19,18 @@ namespace polyhead::train {
 /// token_accuracy (teacher-forced, in percent), and those of text.
 using Figures = std::map<Metric, double>;
 
+/// Lines of text as sources of decode::translate().
+struct EncodedLines {
+  std::vector<std::vector<std::int32_t>> ids;
+  std::int64_t cropped = 0;  ///< lines of more pieces than Config::max_pieces(), cut there
+};
+EncodedLines encode_lines(const text::TextPipeline& pipeline, const Config& config,
+                          std::span<const std::string> lines);
+
 /// Translations of lines of text, in order.
 struct Translations {
   std::vector<std::vector<decode::Hypothesis>> hypotheses;  ///< of each line the best first; at least one
-  std::int64_t cropped = 0;  ///< lines of more pieces than Config::max_pieces(), cut there
+  std::int64_t cropped = 0;                                 ///< as in EncodedLines
   /// The text of the best of each line.
   std::vector<std::string> lines(const text::TextPipeline& pipeline) const;
 };
