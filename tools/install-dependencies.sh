@@ -10,7 +10,7 @@ packages=(
   libhdf5-dev libssl-dev                                      # checkpoints and their digests
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev  # configuration, JSON, command line, messages
   libsentencepiece-dev libicu-dev zlib1g-dev                  # text
-  libgtest-dev libgmock-dev                                   # tests
+  libgtest-dev libgmock-dev libbenchmark-dev                  # tests, and times of single ops
   clang-format clang-tidy                                     # lint
 )
 

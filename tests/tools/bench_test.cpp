@@ -177,6 +177,46 @@ TEST(BenchDecode, PrintsATableByDefault) {
   EXPECT_THAT(outcome.err, HasSubstr("repetition 2 of 2"));
 }
 
+Arguments bench_ops(const Arguments& more) {
+  Arguments arguments{"bench", "ops", "--min-time", "0.0001"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+TEST(BenchOps, ReportsRatesAsOneJsonObject) {
+  const Outcome outcome =
+      run(bench_ops({"--json", "--filter", "^gemm/f32/.*/512x128x128$|^LayerNorm/forward/4096x128$"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  std::vector<std::string> names;
+  for (const json& row : report["benchmarks"]) names.push_back(row["name"]);
+  EXPECT_THAT(names, ElementsAre("gemm/f32/y/512x128x128", "gemm/f32/dx/512x128x128",
+                                 "gemm/f32/dW/512x128x128", "LayerNorm/forward/4096x128"));
+  // Rates are per nanosecond of processor time.
+  const json& gemm = report["benchmarks"][0];
+  EXPECT_EQ(gemm["time_unit"], "ns");
+  EXPECT_NEAR(gemm["GF/s"].get<double>() * gemm["cpu_time"].get<double>(), 2.0 * 512 * 128 * 128, 1);
+  EXPECT_FALSE(gemm.contains("GB/s"));
+  const json& norm = report["benchmarks"][3];
+  EXPECT_NEAR(norm["GB/s"].get<double>() * norm["cpu_time"].get<double>(), 2.0 * 4 * 4096 * 128, 1);
+  EXPECT_FALSE(norm.contains("GF/s"));
+}
+
+TEST(BenchOps, MeasuresEveryOp) {
+  const Outcome outcome = run(bench_ops({"--filter",
+                                         "Linear/.*x128x128$|Entropy/.*/512x|Attention/.*/128x4x16$|"
+                                         "LayerNorm/.*x128$|Residual.*x128$|Adam/update/2"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* name :
+       {"Linear/forward/4096x128x128", "Linear/backward/4096x128x128",
+        "ProjectedCrossEntropy/forward/512x128x10000", "ProjectedCrossEntropy/training/512x128x10000",
+        "MultiHeadAttention/forward/128x4x16", "MultiHeadAttention/backward/128x4x16",
+        "LayerNorm/backward/4096x128", "ResidualDropout/forward/4096x128",
+        "ResidualDropout/backward/4096x128", "Adam/update/2097152"})
+    EXPECT_THAT(outcome.out, HasSubstr(name));
+  EXPECT_THAT(outcome.err, IsEmpty());
+}
+
 TEST(Bench, RefusesWrongUsage) {
   struct Case {
     Arguments arguments;
@@ -199,7 +239,10 @@ TEST(Bench, RefusesWrongUsage) {
                         {bench_decode({"--repetitions", "0"}), 2, "--repetitions"},
                         {bench_decode({"--set", "model.heads=1"}), 2, "a trained model keeps this setting"},
                         {bench_decode({"--set", "data.task=files"}), 2, "data.test: no files are given"},
-                        {bench_decode({"--write-sources", "/no/such/file"}), 4, "/no/such/file"}};
+                        {bench_decode({"--write-sources", "/no/such/file"}), 4, "/no/such/file"},
+                        {bench_ops({"--filter", "("}), 2, "--filter \"(\": not a POSIX extended"},
+                        {bench_ops({"--filter", "none"}), 2, "no measurement has such a name"},
+                        {{"bench", "ops", "--min-time", "0"}, 2, "--min-time"}};
   for (const Case& c : cases) {
     const Outcome outcome = run(c.arguments);
     EXPECT_EQ(outcome.status, c.status) << c.message;

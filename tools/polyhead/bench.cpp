@@ -79,7 +79,8 @@ double GemmLimit::gflops() const {
 Command add_bench(CLI::App& program) {
   CLI::App* bench = program.add_subcommand("bench", "Measure speed, in figures for people or as JSON");
   bench->require_subcommand(1);
-  const std::vector<Command> commands{add_bench_train(*bench), add_bench_decode(*bench)};
+  const std::vector<Command> commands{add_bench_train(*bench), add_bench_decode(*bench),
+                                      add_bench_ops(*bench)};
   return {bench, [commands] {
             const auto chosen = std::find_if(commands.begin(), commands.end(),
                                              [](const Command& c) { return c.app->parsed(); });
