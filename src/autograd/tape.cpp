@@ -18,8 +18,25 @@ Var Tape::variable(const Tensor& value) { return make(value, recording_); }
 
 Grad Tape::grad_of(Var v) {
   if (!v.wants_grad()) return {};
-  if (!v.record_->grad) v.record_->grad = exec_.activations.zeros(v.shape(), v.dtype());
-  return {v.record_->grad};
+  Tensor& grad = v.record_->grad;
+  if (grad) return {grad};
+  grad = {nullptr, v.shape(), v.dtype()};
+  for (Spare** link = &spare_; *link && !grad.data; link = &(*link)->next)
+    if ((*link)->bytes == grad.bytes()) {
+      grad.data = (*link)->data;
+      *link = (*link)->next;
+      break;
+    }
+  if (!grad.data) grad = exec_.activations.tensor(v.shape(), v.dtype());
+  fill_zero(grad);
+  return {grad};
+}
+
+void Tape::release_grad(Var v) {
+  Tensor& grad = v.record_->grad;
+  // The list's entry stands in the memory that it offers.
+  if (grad.bytes() >= sizeof(Spare)) spare_ = new (grad.data) Spare{grad.data, grad.bytes(), spare_};
+  grad = {};
 }
 
 void Tape::backward(Var loss, double scale) {

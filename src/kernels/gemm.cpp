@@ -71,8 +71,8 @@ void multiply_eigen(const Product<T, T>& p) {
 #ifdef POLYHEAD_ONEDNN
 /// Packed batches bring a new number of rows at every step and a primitive costs far more to create than to run, so
 /// blocks of rows take their extents from a small set.
-constexpr std::int64_t block_extents[] = {1024, 896, 768, 640, 512, 384, 256, 128,
-                                          96,   64,  32,  16,  8,   4,   2,   1};
+constexpr std::int64_t block_extents[] = {1024, 896, 768, 640, 512, 480, 448, 416, 384, 352, 320, 288, 256,
+                                          224,  192, 160, 128, 96,  64,  32,  16,  8,   4,   2,   1};
 #endif
 
 template <class In, class Out>
@@ -100,7 +100,7 @@ void multiply(Arena& scratch, const Product<In, Out>& p) {
 /// 32 is padded to a power of two, which is larger than `left`.
 template <class T>
 std::int64_t block_extent(std::int64_t left, std::int64_t largest) {
-  if (left >= 128) return std::min(left / 128 * 128, largest);
+  if (left >= 512) return std::min(left / 128 * 128, largest);
   if (left >= 32) return left / 32 * 32;
   // Eigen takes other paths, with other bits, for small products.
   return through_onednn<T> ? static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(left))) : 32;

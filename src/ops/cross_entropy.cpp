@@ -16,13 +16,13 @@ namespace {
 
 using kernels::Transpose;
 
-/// Tokens whose logits are formed together. The weights and their gradient are read once a block, so larger
-/// blocks move less; smaller ones stay nearer to the core.
-constexpr std::int64_t block_tokens = 128;
+/// Tokens whose logits exist at a time, and words of the vocabulary whose logits for all of them are worked on together:
+/// such a tile, its weights and their gradient stay in the core's own cache between the passes over them.
+constexpr std::int64_t block_tokens = 512, tile_words = 512;
+/// Rows of zeros make the last block a multiple of this, for which a matrix product has code of its own.
+constexpr std::int64_t row_multiple = 32;
 
-std::int64_t round_up(std::int64_t n, std::int64_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
+std::int64_t round_up(std::int64_t n) { return (n + row_multiple - 1) / row_multiple * row_multiple; }
 
 /// The index of the first element equal to `value`, 0 when there is none (all NaN).
 template <class T>
@@ -75,91 +75,158 @@ void add_scaled(const Tensor& dy, const Tensor& saved, const Grad& grad) {
   dispatch(saved.dtype, [&]<class T>() { axpy(*dy.as<T>(), saved.as<T>(), grad.as<T>(), saved.size()); });
 }
 
-/// The settings and results of one pass over all tokens.
+/// What is known of the logits z of one token from the tiles seen so far.
 template <class T>
-struct Pass {
-  const ProjectedCrossEntropy& op;
-  std::int64_t vocabulary;
-  const T* bias;    // or null
-  T* dbias;         // or null
-  double loss = 0;  // of the tokens so far
+struct Row {
+  T max = -std::numeric_limits<T>::infinity();
+  T sum = 0;         // Σ exp(z − max)
+  double total = 0;  // Σ z
+  T target = 0;      // the logit of the target word
+};
 
-  /// Adds the loss of one token, from its logits z = W x, which ∂z overwrites when gradients are wanted.
-  void token(std::int64_t n, T* z) {
-    const std::int32_t target = op.targets.as<std::int32_t>()[n];
-    const double smoothing = op.label_smoothing;
-    const auto [max, row_sum] = add_bias(z, bias, vocabulary);
-    if (op.predictions)
-      op.predictions.as<std::int32_t>()[n] = static_cast<std::int32_t>(first_equal(z, vocabulary, max));
-    const double target_logit = static_cast<double>(z[target]);
-    const std::span<T> row(z, static_cast<std::size_t>(vocabulary));
-    const T sum = kernels::exp_sum<T>(row, max, row);
-    const double log_sum = static_cast<double>(max) + std::log(static_cast<double>(sum));
-    if (op.token_loss) op.token_loss.as<T>()[n] = static_cast<T>(log_sum - target_logit);
-    loss += (1 - smoothing) * (log_sum - target_logit);
-    if (smoothing > 0)
-      loss += smoothing * (log_sum - static_cast<double>(row_sum) / static_cast<double>(vocabulary));
-    if (op.gradients) gradient(z, target, T{1} / sum);
+/// One block of tokens, tile by tile: first all logits with their statistics, then all gradients. The softmax is kept as
+/// exp(z − m) with the maximum m of the tiles so far, which is put right when the last one is known (Milakov and
+/// Gimelshein 2018, arXiv:1805.02867).
+template <class T, class In>
+struct Block {
+  const ProjectedCrossEntropy& op;
+  Exec& exec;
+  const ProjectedCrossEntropy::Saved& saved;
+  const In* weight;
+  const T* bias;  // or null
+  std::int64_t vocabulary, d;
+  std::int64_t begin = 0, count = 0, padded = 0;  // tokens, and rows with those of zeros
+  const In* x = nullptr;                          // [padded, d]
+  T* tiles = nullptr;     // [tiles, padded, tile_words]; without gradients one tile at a time
+  T* shifts = nullptr;    // [tiles, count]: what each row of a tile was shifted by
+  In* rounded = nullptr;  // [padded, tile_words]: a tile of gradients as an operand, where In is not T
+  Row<T>* rows = nullptr;
+
+  std::int64_t tile_count() const { return (vocabulary + tile_words - 1) / tile_words; }
+  T* tile(std::int64_t t) const { return tiles + (op.gradients ? t * padded * tile_words : 0); }
+  std::int64_t width(std::int64_t t) const { return std::min(tile_words, vocabulary - t * tile_words); }
+  bool contains(std::int64_t t, std::int32_t word) const {
+    return word >= t * tile_words && word < t * tile_words + width(t);
+  }
+  std::int32_t target(std::int64_t i) const { return op.targets.as<std::int32_t>()[begin + i]; }
+
+  double loss() {
+    std::fill_n(rows, count, Row<T>{});
+    for (std::int64_t t = 0; t < tile_count(); ++t) {
+      kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, padded, width(t), d, x, d,
+                    weight + t * tile_words * d, d, tile(t), width(t), false);
+      for (std::int64_t i = 0; i < count; ++i) add_logits(t, i);
+    }
+    double sum = 0;
+    for (std::int64_t i = 0; i < count; ++i) sum += token_loss(i);
+    return sum;
   }
 
-  void gradient(T* z, std::int32_t target, T scale) const {
-    const T uniform = static_cast<T>(op.label_smoothing / static_cast<double>(vocabulary));
-    const T certain = static_cast<T>(1 - op.label_smoothing);
-    if (dbias) {
-#pragma omp simd
-      for (std::int64_t j = 0; j < vocabulary; ++j) {
-        z[j] = z[j] * scale - uniform;
-        dbias[j] += z[j];
-      }
-      dbias[target] -= certain;
-    } else {
-#pragma omp simd
-      for (std::int64_t j = 0; j < vocabulary; ++j) z[j] = z[j] * scale - uniform;
+  void add_logits(std::int64_t t, std::int64_t i) const {
+    Row<T>& row = rows[i];
+    const std::int64_t n = width(t);
+    T* z = tile(t) + i * n;
+    const auto [max, sum] = add_bias(z, bias ? bias + t * tile_words : nullptr, n);
+    row.total += static_cast<double>(sum);
+    if (contains(t, target(i))) row.target = z[target(i) - t * tile_words];
+    const T before = row.max;
+    if (max > before) {
+      row.max = max;
+      row.sum *= std::exp(before - max);
+      if (op.predictions)
+        op.predictions.as<std::int32_t>()[begin + i] =
+            static_cast<std::int32_t>(t * tile_words + first_equal(z, n, max));
     }
-    z[target] -= certain;
+    const std::span<T> all(z, static_cast<std::size_t>(n));
+    row.sum += kernels::exp_sum<T>(all, row.max, all);
+    shifts[t * count + i] = row.max;
+  }
+
+  double token_loss(std::int64_t i) const {
+    const Row<T>& row = rows[i];
+    const double log_sum = static_cast<double>(row.max) + std::log(static_cast<double>(row.sum));
+    const double target = static_cast<double>(row.target);
+    if (op.token_loss) op.token_loss.as<T>()[begin + i] = static_cast<T>(log_sum - target);
+    const double smooth = log_sum - row.total / static_cast<double>(vocabulary);
+    return (1 - op.label_smoothing) * (log_sum - target) +
+           (op.label_smoothing > 0 ? op.label_smoothing * smooth : 0);
+  }
+
+  void gradients() const {
+    for (std::int64_t t = 0; t < tile_count(); ++t) {
+      const std::int64_t n = width(t), first = t * tile_words;
+      for (std::int64_t i = 0; i < count; ++i) logit_gradient(t, i);
+      const In* g = operand_of(tile(t), padded * n);
+      kernels::gemm(exec.scratch, Transpose::no, Transpose::no, padded, d, n, g, n, weight + first * d, d,
+                    saved.dx.as<T>() + begin * d, d, t > 0);
+      kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, n, d, padded, g, n, x, d,
+                    saved.dweight.as<T>() + first * d, d, true);
+    }
+  }
+
+  /// ∂L/∂z of one token over tile t, in place of exp(z − shift).
+  void logit_gradient(std::int64_t t, std::int64_t i) const {
+    const std::int64_t n = width(t);
+    T* z = tile(t) + i * n;
+    T* db = saved.dbias ? saved.dbias.as<T>() + t * tile_words : nullptr;
+    const T scale = std::exp(shifts[t * count + i] - rows[i].max) / rows[i].sum;
+    const T uniform = static_cast<T>(op.label_smoothing / static_cast<double>(vocabulary));
+#pragma omp simd
+    for (std::int64_t j = 0; j < n; ++j) z[j] = z[j] * scale - uniform;
+    if (contains(t, target(i))) z[target(i) - t * tile_words] -= static_cast<T>(1 - op.label_smoothing);
+    if (db) axpy(T{1}, z, db, n);
+  }
+
+  const In* operand_of(const T* g, std::int64_t n) const {
+    if constexpr (std::is_same_v<In, T>) {
+      return g;
+    } else {
+      kernels::to_bf16({g, static_cast<std::size_t>(n)}, {rounded, static_cast<std::size_t>(n)});
+      return rounded;
+    }
   }
 };
 
-template <class T>
+/// x as an operand, with rows of zeros below.
+template <class In>
+const In* padded_operand(Exec& exec, const Tensor& x) {
+  const std::int64_t n = x.rows(), rows = round_up(n), d = x.cols();
+  const Tensor padded = exec.scratch.tensor({rows, d}, dtype_of<In>());
+  const Tensor inside = padded.slice_rows(0, n);
+  if constexpr (std::is_same_v<In, BFloat16>)
+    kernels::to_bf16(x.span<float>(), inside.span<BFloat16>());
+  else
+    copy(x, inside);
+  if (rows > n) fill_zero(padded.slice_rows(n, rows - n));
+  return padded.as<In>();
+}
+
+/// The loss over all tokens; with op.gradients also what `saved` holds.
+template <class T, class In>
 double run(const ProjectedCrossEntropy& op, Exec& exec, const Tensor& x, const Tensor& weight,
            const Tensor& bias, const ProjectedCrossEntropy::Saved& saved) {
-  const std::int64_t n = x.rows(), d = x.cols(), v = weight.rows();
-  const std::int64_t block = std::min(n, block_tokens);
-  // Every row aligned alike.
-  const std::int64_t stride = round_up(v, 64 / static_cast<std::int64_t>(sizeof(T)));
   const ArenaScope scope(exec.scratch);
-  T* logits = exec.scratch.tensor({block, stride}, x.dtype).template as<T>();
-  Pass<T> pass{op, v, bias ? bias.as<T>() : nullptr, saved.dbias ? saved.dbias.as<T>() : nullptr};
-  const auto blocks = [&]<class In>(const In* rows, const In* weights, In* gradients) {
-    for (std::int64_t begin = 0; begin < n; begin += block) {
-      const std::int64_t count = std::min(block, n - begin);
-      const In* r = rows + begin * d;
-      kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, count, v, d, r, d, weights, d, logits,
-                    stride, false);
-      for (std::int64_t i = 0; i < count; ++i) {
-        T* z = logits + i * stride;
-        pass.token(begin + i, z);
-        if constexpr (std::is_same_v<In, BFloat16>)
-          if (op.gradients)
-            kernels::to_bf16({z, static_cast<std::size_t>(v)},
-                             {gradients + i * stride, static_cast<std::size_t>(v)});
-      }
-      if (!op.gradients) continue;
-      const In* g = gradients;
-      kernels::gemm(exec.scratch, Transpose::no, Transpose::no, count, d, v, g, stride, weights, d,
-                    saved.dx.as<T>() + begin * d, d, false);
-      kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, v, d, count, g, stride, r, d,
-                    saved.dweight.as<T>(), d, true);
-    }
+  const In* rows = padded_operand<In>(exec, x);
+  Block<T, In> block{
+      op,      exec, saved, operand(exec, weight).as<In>(), bias ? bias.as<T>() : nullptr, weight.rows(),
+      x.cols()};
+  const std::int64_t most = std::min(round_up(x.rows()), block_tokens);
+  const auto room = [&]<class U>(std::int64_t n, U*) {
+    return exec.scratch.allocate<U>(static_cast<std::size_t>(n));
   };
-  if constexpr (std::is_same_v<T, float>)
-    if (exec.half) {
-      const Tensor gradients = exec.scratch.tensor({op.gradients ? block : 0, stride}, DType::bf16);
-      blocks(operand(exec, x).as<BFloat16>(), operand(exec, weight).as<BFloat16>(), gradients.as<BFloat16>());
-      return pass.loss;
-    }
-  blocks(x.as<T>(), weight.as<T>(), logits);
-  return pass.loss;
+  block.tiles = room((op.gradients ? block.tile_count() : 1) * most * tile_words, block.tiles);
+  block.shifts = room(block.tile_count() * most, block.shifts);
+  if (!std::is_same_v<In, T> && op.gradients) block.rounded = room(most * tile_words, block.rounded);
+  block.rows = room(most, block.rows);
+  double loss = 0;
+  for (block.begin = 0; block.begin < x.rows(); block.begin += block_tokens) {
+    block.count = std::min(block_tokens, x.rows() - block.begin);
+    block.padded = round_up(block.count);
+    block.x = rows + block.begin * block.d;
+    loss += block.loss();
+    if (op.gradients) block.gradients();
+  }
+  return loss;
 }
 
 }  // namespace
@@ -193,12 +260,16 @@ ProjectedCrossEntropy::Saved ProjectedCrossEntropy::forward(Exec& exec, const Te
   }
   Saved saved;
   if (gradients) {
-    saved.dx = exec.activations.tensor(x.shape, x.dtype);
+    saved.dx = exec.activations.tensor({round_up(n), x.cols()}, x.dtype).slice_rows(0, n);
     saved.dweight = exec.activations.zeros(weight.shape, x.dtype);
     if (bias) saved.dbias = exec.activations.zeros(bias.shape, x.dtype);
   }
-  dispatch(x.dtype,
-           [&]<class T>() { *y.as<T>() = static_cast<T>(run<T>(*this, exec, x, weight, bias, saved)); });
+  dispatch(x.dtype, [&]<class T>() {
+    const double loss = exec.half && x.dtype == DType::f32
+                            ? run<float, BFloat16>(*this, exec, x, weight, bias, saved)
+                            : run<T, T>(*this, exec, x, weight, bias, saved);
+    *y.as<T>() = static_cast<T>(loss);
+  });
   return saved;
 }
 

@@ -130,13 +130,38 @@ INSTANTIATE_TEST_SUITE_P(Cases, CrossEntropy,
                                            Case{4, 2, 17, false, 0.1}, Case{3, 4, 1, true, 0.1},
                                            Case{1, 1, 2, false, 1}));
 
-TEST(CrossEntropyTest, BlocksJoin) {
-  for (const std::int64_t tokens : {127, 128, 129, 256, 500, 1037}) {
-    const Case c{tokens, 8, 37, tokens % 2 == 0, 0.1};
+TEST(CrossEntropyTest, BlocksOfTokensAndTilesOfWordsJoin) {
+  for (const auto& [tokens, words] :
+       {std::pair{31, 513}, {32, 512}, {33, 1025}, {511, 37}, {513, 1100}, {1056, 600}}) {
+    const Case c{tokens, 8, words, tokens % 2 == 0, 0.1};
     const Inputs in(c, DType::f64);
     expect_same(function_of<3>(op_of(c, in)),
                 function_of<3>(NaiveCrossEntropy{in.targets, c.label_smoothing}), in.tensors, 1e-11);
   }
+}
+
+TEST(CrossEntropyTest, GradientsAreRightAcrossTiles) {
+  const Case c{2, 1, 515, true, 0.1};
+  const Inputs in(c, DType::f64);
+  check_gradients(function_of<3>(op_of(c, in)), in.tensors);
+}
+
+/// The softmax of the first tile is put right by each larger maximum that follows, and by far.
+TEST(CrossEntropyTest, LargerLogitsMayComeLast) {
+  Arena arena;
+  const Tensor x = arena.zeros({1, 1}, DType::f64), weight = arena.zeros({1100, 1}, DType::f64);
+  *x.as<double>() = 1;
+  const auto z = weight.span<double>();
+  z[3] = 700;
+  z[600] = 1000;
+  z[1099] = 1000;
+  ProjectedCrossEntropy op;
+  op.targets = ids(arena, {600});
+  op.gradients = false;
+  const Tensor predictions = arena.tensor({1}, DType::i32);
+  op.predictions = predictions;
+  EXPECT_NEAR(loss_of(op, {x, weight, Tensor{nullptr, {}, DType::f64}}), std::log(2.0), 1e-12);
+  EXPECT_EQ(predictions.as<std::int32_t>()[0], 600);
 }
 
 TEST(CrossEntropyTest, HasTheSameBitsOnAnyNumberOfThreads) {

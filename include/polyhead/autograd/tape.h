@@ -18,7 +18,8 @@ class Var {
  public:
   Var() = default;
   const Tensor& value() const { return record_->value; }
-  /// The gradient that backward has added up so far; empty when nothing reached this value.
+  /// The gradient that backward has added up so far; empty when nothing reached this value, and once backward has
+  /// passed the op that made it.
   const Tensor& grad() const { return record_->grad; }
   const Shape& shape() const { return record_->value.shape; }
   DType dtype() const { return record_->value.dtype; }
@@ -101,6 +102,12 @@ class Tape {
     void (*run)(Tape&, const Node&);
     Node* previous;
   };
+  /// Memory of a gradient that was given back.
+  struct Spare {
+    void* data;
+    std::size_t bytes;
+    Spare* next;
+  };
   template <class Op, class Saved, std::size_t N>
   struct OpNode;
   template <class Block, std::size_t N>
@@ -109,6 +116,9 @@ class Tape {
   Var make(const Tensor& value, bool wants_grad);
   /// The gradient of a value for backward to add into: empty when not wanted, zeroed when first asked for.
   Grad grad_of(Var v);
+  /// Gives back the gradient of an op's output, which nothing reads once the op has run backward: few gradients live
+  /// at a time, and the next one finds memory that is still in cache.
+  void release_grad(Var v);
   template <class NodeType, class... Parts>
   void push(void (*run)(Tape&, const Node&), const Parts&... parts);
   template <class NodeType, std::size_t... I>
@@ -119,6 +129,7 @@ class Tape {
   Exec& exec_;
   bool recording_;
   Node* last_ = nullptr;
+  Spare* spare_ = nullptr;
 };
 
 // ---- implementation
@@ -151,6 +162,7 @@ void Tape::run_op(Tape& tape, const Node& base, std::index_sequence<I...>) {
   const ProfileTimer timer(tape.exec_.profile, type_name<decltype(node.op)>(), Pass::backward);
   node.op.backward(tape.exec_, node.saved, node.out.grad(), node.in[I].value()...,
                    tape.grad_of(node.in[I])...);
+  tape.release_grad(node.out);
 }
 
 template <class Op, std::same_as<Var>... In>
@@ -178,10 +190,13 @@ void Tape::run_block(Tape& tape, const Node& base, std::index_sequence<I...>) {
   const auto& node = static_cast<const BlockNode<Block, N>&>(base);
   if (!node.out.grad()) return;
   const Tensor grads[] = {tape.grad_of(node.in[I]).tensor...};
-  const ArenaScope scope(tape.exec_.activations);
-  Tape inner(tape.exec_, true);
-  const Var leaves[] = {inner.leaf(node.in[I].value(), grads[I])...};
-  inner.backward(node.block(inner, leaves[I]...), node.out.grad());
+  {
+    const ArenaScope scope(tape.exec_.activations);
+    Tape inner(tape.exec_, true);
+    const Var leaves[] = {inner.leaf(node.in[I].value(), grads[I])...};
+    inner.backward(node.block(inner, leaves[I]...), node.out.grad());
+  }
+  tape.release_grad(node.out);
 }
 
 template <class Block, std::same_as<Var>... In>
