@@ -1,0 +1,224 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "data_files.h"
+#include "polyhead/core/error.h"
+#include "polyhead/core/rng.h"
+#include "polyhead/data/grammar/grammar.h"
+
+namespace polyhead::data::grammar {
+namespace {
+
+using ::testing::ElementsAre;
+
+bool has(const Pair& pair, Phenomenon phenomenon) {
+  return std::any_of(pair.probes.begin(), pair.probes.end(),
+                     [&](const Probe& probe) { return probe.phenomenon == phenomenon; });
+}
+
+int longest(const Pair& pair) { return static_cast<int>(std::max(pair.source.size(), pair.target.size())); }
+int shortest(const Pair& pair) { return static_cast<int>(std::min(pair.source.size(), pair.target.size())); }
+
+/// All that a pair carries, as one number.
+std::uint64_t digest(const Pair& pair) {
+  std::string all = text(pair.source) + '\n' + text(pair.target) + '\n';
+  const auto add = [&](const auto&... numbers) { (all.append(std::to_string(numbers)).append(" "), ...); };
+  for (const Link& link : pair.alignment) add(link.source, link.target, static_cast<int>(link.sure));
+  for (const Dependencies* tree : {&pair.source_tree, &pair.target_tree})
+    for (std::size_t i = 0; i < tree->heads.size(); ++i) {
+      add(tree->heads[i]);
+      all += tree->labels[i];
+    }
+  for (const Probe& p : pair.probes) {
+    add(static_cast<int>(p.phenomenon), p.slot, p.word, p.cue, p.distance, p.attractors, p.depth);
+    all += text(p.contrast);
+  }
+  add(pair.depth, pair.attractors, static_cast<int>(pair.held_out));
+  return hash(all);
+}
+
+TEST(Grammar, ExamplesCarryWhatIsKnownAboutThem) {
+  const Pair pair = Generator("test", 1).next();
+  EXPECT_EQ(text(pair.source),
+            "a man whom Maria sees with the telescope knows that Tom loves new children .");
+  EXPECT_EQ(text(pair.target),
+            "ein Mann , den Maria mit dem Fernrohr sieht , weiß , dass Tom neue Kinder liebt .");
+  EXPECT_THAT(pair.source_tree.heads, ElementsAre(1, 8, 4, 4, 1, 7, 7, 4, -1, 11, 11, 8, 13, 11, 8));
+  EXPECT_THAT(pair.source_tree.labels,
+              ElementsAre("det", "nsubj", "obj", "nsubj", "acl:relcl", "case", "det", "obl", "root", "mark",
+                          "nsubj", "ccomp", "amod", "obj", "punct"));
+  EXPECT_THAT(pair.target_tree.heads,
+              ElementsAre(1, 10, 8, 8, 8, 7, 7, 8, 1, 8, -1, 16, 16, 16, 15, 16, 10, 10));
+  EXPECT_THAT(pair.target_tree.labels,
+              ElementsAre("det", "nsubj", "punct", "obj", "nsubj", "case", "det", "obl", "acl:relcl", "punct",
+                          "root", "punct", "mark", "nsubj", "amod", "obj", "ccomp", "punct"));
+  std::vector<std::pair<int, int>> links;
+  for (const Link& link : pair.alignment) links.emplace_back(link.source, link.target);
+  EXPECT_THAT(links, ElementsAre(std::pair(0, 0), std::pair(1, 1), std::pair(2, 3), std::pair(3, 4),
+                                 std::pair(5, 5), std::pair(6, 6), std::pair(7, 7), std::pair(4, 8),
+                                 std::pair(8, 10), std::pair(9, 12), std::pair(10, 13), std::pair(12, 14),
+                                 std::pair(13, 15), std::pair(11, 16), std::pair(14, 17)));
+  const auto wrong = [&](Phenomenon phenomenon) {
+    const auto probe = std::find_if(pair.probes.begin(), pair.probes.end(),
+                                    [&](const Probe& p) { return p.phenomenon == phenomenon; });
+    return probe == pair.probes.end() ? "" : text(probe->contrast);
+  };
+  EXPECT_EQ(wrong(Phenomenon::verb_final),
+            "ein Mann , den Maria sieht mit dem Fernrohr , weiß , dass Tom neue Kinder liebt .");
+  EXPECT_EQ(wrong(Phenomenon::senses),
+            "ein Mann , den Maria mit dem Fernrohr sieht , kennt , dass Tom neue Kinder liebt .");
+}
+
+TEST(Grammar, SameSeedGivesTheSameBytes) {
+  const std::map<std::string_view, std::uint64_t> committed{{"train", 13245896946688080180u},
+                                                            {"pronouns", 6435792240150279638u},
+                                                            {"length", 10006394254857337040u},
+                                                            {"depth-valid", 2121340232908724399u}};
+  for (const auto& [split, expected] : committed) {
+    std::uint64_t all = 0;
+    for (const Pair& pair : generate(split, 300, 7)) all = RngKey{all}.fold(digest(pair)).value;
+    EXPECT_EQ(all, expected) << split;
+  }
+  EXPECT_NE(text(generate("train", 1, 1)[0].source), text(generate("train", 1, 2)[0].source));
+}
+
+TEST(Grammar, ALongerSplitBeginsAsAShorterOne) {
+  const std::vector<Pair> few = generate("train", 50, 3), many = generate("train", 200, 3);
+  for (std::size_t i = 0; i < few.size(); ++i) EXPECT_EQ(digest(few[i]), digest(many[i]));
+}
+
+TEST(Grammar, NoSentenceIsInTwoSplits) {
+  std::unordered_map<std::string, std::string_view> home;
+  std::size_t pairs = 0;
+  for (const Split& split : splits())
+    for (const std::uint64_t seed : {1, 2}) {  // other seeds do not mix the splits either
+      std::set<std::string> own;
+      for (const Pair& pair : generate(split.name, split.name == "train" ? 20000 : split.size / 4, seed)) {
+        const std::string source = text(pair.source);
+        EXPECT_TRUE(own.insert(source).second) << source;
+        EXPECT_EQ(home.try_emplace(source, split.name).first->second, split.name) << source;
+        ++pairs;
+      }
+    }
+  EXPECT_GT(pairs, 48000u);
+}
+
+TEST(Grammar, TrainingNeverSeesWhatGeneralisationTests) {
+  for (const char* split : {"train", "valid", "test", "agreement", "relatives"})
+    for (const Pair& pair : generate(split, 1000, 5)) {
+      EXPECT_LE(pair.depth, 2);
+      EXPECT_LE(pair.attractors, 1);
+      EXPECT_FALSE(pair.held_out);
+      EXPECT_GE(shortest(pair), 5);
+      EXPECT_LE(longest(pair), 20);
+    }
+}
+
+TEST(Grammar, GeneralisationDiffersInOneRespect) {
+  for (const std::string name : {"length", "depth", "composition", "attractors"})
+    for (const std::string& split : {name, name + "-valid"})
+      for (const Pair& pair : generate(split, 300, 5)) {
+        EXPECT_EQ(pair.depth >= 3 && pair.depth <= 5, name == "depth");
+        EXPECT_EQ(pair.attractors >= 2 && pair.attractors <= 3, name == "attractors");
+        EXPECT_EQ(pair.held_out, name == "composition");
+        EXPECT_EQ(shortest(pair) >= 21 && longest(pair) <= 40, name == "length") << text(pair.source);
+        if (name != "length") {
+          EXPECT_LE(pair.source.size(), 20u);
+          EXPECT_LE(pair.target.size(), name == "depth" ? 25u : 20u);
+        }
+      }
+}
+
+/// The combinations, spelled out: what train lacks and each pair of composition has.
+TEST(Grammar, HeldOutCombinationsAreAbsentFromTraining) {
+  const auto holds = [](const Pair& pair) {
+    const Dependencies& tree = pair.source_tree;
+    const auto combined = [&](std::initializer_list<const char*> words, auto fits) {
+      for (std::size_t i = 0; i < pair.source.size(); ++i)
+        if (std::find(words.begin(), words.end(), pair.source[i]) != words.end() && fits(i)) return true;
+      return false;
+    };
+    const auto label_of_clause = [&](std::size_t i) { return tree.labels[i]; };
+    // The other noun of "not the teacher but the cat" is an object too.
+    const auto object = [&](std::size_t i) { return tree.labels[i] == "obj" || tree.labels[i] == "conj"; };
+    return combined({"teacher", "teachers", "cat", "cats"}, object) ||
+           combined({"student", "students"}, [&](std::size_t i) { return tree.labels[i] == "nsubj"; }) ||
+           combined({"horse", "horses"},
+                    [&](std::size_t i) { return tree.labels[i] == "nmod" || tree.labels[i] == "obl"; }) ||
+           combined({"buy", "buys", "bought", "call", "calls", "called"},
+                    [&](std::size_t i) { return label_of_clause(i) == "acl:relcl"; }) ||
+           combined({"help", "helps", "helped"},
+                    [&](std::size_t i) { return label_of_clause(i) == "ccomp"; }) ||
+           combined({"close", "closes", "closed"},
+                    [&](std::size_t i) { return label_of_clause(i) == "advcl"; });
+  };
+  for (const Pair& pair : generate("train", 5000, 9)) EXPECT_FALSE(holds(pair)) << text(pair.source);
+  std::size_t held_out = 0;
+  for (const Pair& pair : generate("composition", 1000, 9)) held_out += holds(pair) ? 1 : 0;
+  EXPECT_EQ(held_out, 1000u);
+}
+
+TEST(Grammar, EachPhenomenonHasASplitOfItsOwn) {
+  for (std::size_t i = 0; i < phenomenon_names.size(); ++i)
+    for (const Pair& pair : generate(phenomenon_names[i], 100, 4))
+      EXPECT_TRUE(has(pair, static_cast<Phenomenon>(i))) << text(pair.source);
+}
+
+TEST(Grammar, PhenomenaLengthsAndWordsAreSpreadAsDescribed) {
+  const std::vector<Pair> pairs = generate("train", 20000, 1);
+  std::map<Phenomenon, int> phenomena;
+  std::map<std::string, int> english, german;
+  std::map<std::size_t, int> lengths;
+  for (const Pair& pair : pairs) {
+    for (std::size_t i = 0; i < phenomenon_names.size(); ++i)
+      phenomena[static_cast<Phenomenon>(i)] += has(pair, static_cast<Phenomenon>(i)) ? 1 : 0;
+    for (const std::string& word : pair.source) ++english[word];
+    for (const std::string& word : pair.target) ++german[word];
+    ++lengths[pair.source.size()];
+  }
+  // Percent of the sentences.
+  const std::vector<std::pair<int, int>> expected{{30, 45}, {85, 95}, {80, 92}, {35, 50}, {18, 30}, {8, 15},
+                                                  {20, 32}, {18, 30}, {12, 22}, {3, 8},   {12, 22}, {22, 35}};
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const int percent = phenomena[static_cast<Phenomenon>(i)] / 200;
+    EXPECT_GE(percent, expected[i].first) << phenomenon_names[i];
+    EXPECT_LE(percent, expected[i].second) << phenomenon_names[i];
+  }
+  EXPECT_GE(english.size(), 150u);
+  EXPECT_LE(english.size(), 250u);
+  EXPECT_GE(german.size(), 150u);
+  EXPECT_LE(german.size(), 250u);
+  for (const auto* words : {&english, &german})
+    for (const auto& [word, count] : *words) EXPECT_GE(count, 5) << word;
+  for (std::size_t length = 5; length <= 20; ++length) EXPECT_GE(lengths[length], 50) << length;
+}
+
+TEST(Grammar, AgreementSpansDistancesAndAttractors) {
+  std::map<int, int> distances, attractors;
+  for (const char* split : {"agreement", "attractors", "length"})
+    for (const Pair& pair : generate(split, 1000, 2))
+      for (const Probe& probe : pair.probes)
+        if (probe.phenomenon == Phenomenon::agreement) {
+          ++distances[probe.distance];
+          ++attractors[probe.attractors];
+        }
+  for (int distance = 1; distance <= 12; ++distance) EXPECT_GT(distances[distance], 5) << distance;
+  EXPECT_EQ(distances.size(), 12u);
+  for (int count = 0; count <= 3; ++count) EXPECT_GT(attractors[count], 20) << count;
+  EXPECT_EQ(attractors.size(), 4u);
+}
+
+TEST(Grammar, NamesItsSplits) {
+  EXPECT_EQ(find_split("test").size, 2000);
+  EXPECT_EQ(message_of<Error>([] { find_split("trian"); }).substr(0, 63),
+            "grammar: no split \"trian\", expected one of train, valid, test, ");
+  EXPECT_EQ(splits().size(), 23u);
+}
+
+}  // namespace
+}  // namespace polyhead::data::grammar
