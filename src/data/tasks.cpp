@@ -3,75 +3,64 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "data/artificial.h"
 #include "polyhead/core/error.h"
+#include "polyhead/core/unicode.h"
+#include "polyhead/data/grammar/grammar.h"
 
 namespace polyhead::data {
-namespace {
 
-std::string random_letters(RandomStream& random) {
-  std::string letters(3 + random.below(10), ' ');
-  for (char& letter : letters) letter = static_cast<char>('a' + random.below(26));
-  return letters;
-}
-
-std::string words(const std::string& letters) {
+std::string text(const std::vector<std::string>& tokens) {
   std::string line;
-  for (const char letter : letters) line.append(line.empty() ? "" : " ") += letter;
+  for (const std::string& token : tokens) line.append(line.empty() ? "" : " ").append(token);
   return line;
 }
 
-SentencePair draw_copy(RandomStream& random) {
-  const std::string letters = random_letters(random);
-  return {words(letters), words(letters)};
+namespace {
+
+Pair number_pair(int number) {
+  Pair pair;
+  pair.source = unicode::split(english_number(number));
+  pair.target = unicode::split(german_number(number));
+  return pair;
 }
 
-SentencePair draw_reverse(RandomStream& random) {
-  const std::string letters = random_letters(random);
-  return {words(letters), words({letters.rbegin(), letters.rend()})};
-}
-
-SentencePair draw_sort(RandomStream& random) {
-  const std::string letters = random_letters(random);
-  std::string sorted = letters;
-  std::sort(sorted.begin(), sorted.end());
-  return {words(letters), words(sorted)};
-}
-
-SentencePair number_pair(int number) { return {english_number(number), german_number(number)}; }
-
-SentencePair draw_number(RandomStream& random) {
+Pair draw_number(RandomStream& random) {
   constexpr std::uint64_t limits[] = {10'000, 100'000, 1'000'000};
   return number_pair(static_cast<int>(random.below(limits[random.below(3)])));
 }
 
 /// 26^12: those of twelve letters are nearly all.
 constexpr std::int64_t letter_lines = 95'428'956'661'682'176;
+constexpr std::int64_t many = 100'000'000;
 
 constexpr Task table[] = {
+    {"grammar", "a toy language of English and German sentences", nullptr, many},
+    {"numbers", "English number words to German ones", draw_number, 1'000'000, 1000, number_pair},
     {"copy", "the source itself", draw_copy, letter_lines},
     {"reverse", "the words from last to first", draw_reverse, letter_lines},
     {"sort", "the words in alphabetical order", draw_sort, letter_lines},
-    {"numbers", "English number words to German ones", draw_number, 1'000'000, 1000, number_pair},
+    {"recall", "the digit after the same letter", draw_recall, many},
+    {"dyck", "the brackets that are missing", draw_dyck, many},
+    {"nearest", "the nearest of some points to the last", draw_nearest, many},
 };
+
+using Take = std::function<void(Pair&&)>;
 
 /// New sentences of one run of a task, none of them twice.
 class Source {
  public:
-  Source(const Task& task, const DataConfig& config, std::uint64_t seed)
-      : task_(task), random_(RngKey{seed}.fold("task").fold(task.name)) {
-    const std::int64_t total = std::int64_t{config.train_size} + config.valid_size + config.test_size;
-    require<DataError>(total <= task.sentences / 2, "data.task ", task.name,
-                       ": train_size, valid_size and test_size are ", total, " sentences together; at most ",
-                       task.sentences / 2);
-  }
+  Source(const Task& task, std::uint64_t seed)
+      : task_(task), random_(RngKey{seed}.fold("task").fold(task.name)) {}
 
-  void add(SentencePair pair, ParallelText& text) {
-    if (!seen_.insert(pair.first).second) return;
-    text.source.push_back(std::move(pair.first));
-    text.target.push_back(std::move(pair.second));
+  /// Whether it was new.
+  bool add(Pair&& pair, const Take& take) {
+    if (!seen_.insert(text(pair.source)).second) return false;
+    take(std::move(pair));
+    return true;
   }
-  void fill(int size, ParallelText& text) {
-    while (text.source.size() < static_cast<std::size_t>(size)) add(task_.draw(random_), text);
+  void fill(int size, const Take& take) {
+    while (size > 0) size -= add(task_.draw(random_), take) ? 1 : 0;
   }
 
  private:
@@ -80,26 +69,52 @@ class Source {
   std::unordered_set<std::string> seen_;
 };
 
+void draw_pairs(const Task& task, const DataConfig& config, Split split, std::uint64_t seed,
+                const Take& take) {
+  const auto ignore = [](Pair&&) {};
+  const auto where = [&](Split filled) { return filled == split ? take : Take(ignore); };
+  Source source(task, seed);
+  // Validation and test first, so that they do not depend on the size of training.
+  source.fill(config.valid_size, where(Split::valid));
+  source.fill(config.test_size, where(Split::test));
+  if (split != Split::train) return;
+  int left = config.train_size;
+  for (int i = 0; i < std::min(task.basics, config.train_size); ++i)
+    left -= source.add(task.basic(i), take) ? 1 : 0;
+  source.fill(left, take);
+}
+
+int size_of(const DataConfig& config, Split split) {
+  return split == Split::train   ? config.train_size
+         : split == Split::valid ? config.valid_size
+                                 : config.test_size;
+}
+
 }  // namespace
 
 std::span<const Task> tasks() { return table; }
 
-ParallelText generate(const DataConfig& config, Split split, std::uint64_t seed) {
-  const auto task =
+void each_pair(const DataConfig& config, Split split, std::uint64_t seed, const Take& take) {
+  const auto* const task =
       std::find_if(std::begin(table), std::end(table), [&](const Task& t) { return t.name == config.task; });
   require(task != std::end(table), "data.task: \"", config.task, "\" is no toy task");
-  Source source(*task, config, seed);
-  // Validation and test first, so that they do not depend on the size of training.
-  ParallelText valid, test, train;
-  source.fill(config.valid_size, valid);
-  source.fill(config.test_size, test);
-  if (split == Split::train) {
-    for (int i = 0; i < std::min(task->basics, config.train_size); ++i) source.add(task->basic(i), train);
-    source.fill(config.train_size, train);
-  }
-  ParallelText& text = split == Split::train ? train : split == Split::valid ? valid : test;
-  text.name = concat(config.task, " (", name(split), ")");
-  return std::move(text);
+  const std::int64_t total = std::int64_t{config.train_size} + config.valid_size + config.test_size;
+  require<DataError>(total <= task->sentences / 2, "data.task ", task->name,
+                     ": train_size, valid_size and test_size are ", total, " sentences together; at most ",
+                     task->sentences / 2);
+  if (task->draw != nullptr) return draw_pairs(*task, config, split, seed, take);
+  grammar::Generator generator(name(split), seed);
+  for (int i = 0; i < size_of(config, split); ++i) take(generator.next());
+}
+
+ParallelText generate(const DataConfig& config, Split split, std::uint64_t seed) {
+  ParallelText result;
+  result.name = concat(config.task, " (", name(split), ")");
+  each_pair(config, split, seed, [&](const Pair& pair) {
+    result.source.push_back(text(pair.source));
+    result.target.push_back(text(pair.target));
+  });
+  return result;
 }
 
 }  // namespace polyhead::data

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "data_files.h"
@@ -70,6 +71,89 @@ TEST(Tasks, TargetsAreWhatTheTaskSays) {
   check("copy", [](Words&) {});
   check("reverse", [](Words& words) { std::reverse(words.begin(), words.end()); });
   check("sort", [](Words& words) { std::sort(words.begin(), words.end()); });
+}
+
+std::vector<Pair> pairs(const char* task, int size = 500) {
+  std::vector<Pair> result;
+  each_pair(toy(task, size), Split::train, 5, [&](Pair&& pair) { result.push_back(std::move(pair)); });
+  return result;
+}
+
+TEST(Tasks, AnnotatedPairsAreTheTextThatIsTrainedOn) {
+  for (const Task& task : tasks()) {
+    const ParallelText lines = generate(toy(std::string(task.name)), Split::test, 2);
+    std::size_t i = 0;
+    each_pair(toy(std::string(task.name)), Split::test, 2, [&](const Pair& pair) {
+      EXPECT_EQ(text(pair.source), lines.source[i]);
+      EXPECT_EQ(text(pair.target), lines.target[i++]);
+    });
+    EXPECT_EQ(i, 60u);
+  }
+}
+
+TEST(Tasks, GoldAttentionFindsTheTokenThatIsCopied) {
+  for (const char* task : {"copy", "reverse", "sort", "recall", "nearest"})
+    for (const Pair& pair : pairs(task)) {
+      ASSERT_EQ(pair.alignment.size(), pair.target.size());
+      std::set<int> used;
+      for (std::size_t i = 0; i < pair.target.size(); ++i) {
+        const Link& link = pair.alignment[i];
+        EXPECT_EQ(link.target, static_cast<int>(i));
+        EXPECT_EQ(pair.source[static_cast<std::size_t>(link.source)], pair.target[i]);
+        EXPECT_TRUE(used.insert(link.source).second);
+      }
+    }
+}
+
+TEST(Tasks, RecallLooksAfterTheSameLetter) {
+  for (const Pair& pair : pairs("recall")) {
+    const std::size_t query = pair.source.size() - 1;
+    const auto key = std::find(pair.source.begin(), pair.source.end(), pair.source[query]);
+    const auto at = key - pair.source.begin();
+    ASSERT_LT(at, static_cast<std::ptrdiff_t>(query));
+    EXPECT_EQ(pair.target, std::vector<std::string>{*(key + 1)});
+    EXPECT_EQ(pair.source_tree.heads[query], at + 1);
+    EXPECT_EQ(pair.source_tree.heads[static_cast<std::size_t>(at) + 1], at);
+  }
+}
+
+TEST(Tasks, DyckTargetsCloseWhatIsOpen) {
+  for (const Pair& pair : pairs("dyck")) {
+    std::string open;
+    std::vector<std::string> all = pair.source;
+    all.insert(all.end(), pair.target.begin(), pair.target.end());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_TRUE(i != pair.source.size() || !open.empty());
+      if (all[i] == "(" || all[i] == "[") {
+        open += all[i];
+        continue;
+      }
+      ASSERT_FALSE(open.empty());
+      EXPECT_EQ(open.back(), all[i] == ")" ? '(' : '[');
+      open.pop_back();
+    }
+    EXPECT_TRUE(open.empty());
+    EXPECT_EQ(pair.alignment.size(), pair.target.size());
+    for (const Link& link : pair.alignment)
+      EXPECT_NE(pair.source[static_cast<std::size_t>(link.source)],
+                pair.target[static_cast<std::size_t>(link.target)]);
+    for (std::size_t i = 0; i < pair.source.size(); ++i)
+      EXPECT_EQ(pair.source_tree.heads[i] >= 0, pair.source[i] == ")" || pair.source[i] == "]");
+  }
+}
+
+/// The answer does not depend on the order of the points, and is the same between the same two points.
+TEST(Tasks, NearestIsConsistent) {
+  std::map<std::string, std::set<std::string>> nearer;
+  for (const Pair& pair : pairs("nearest", 3000)) {
+    const std::string& query = pair.source.back();
+    for (std::size_t i = 0; i + 1 < pair.source.size(); ++i) {
+      if (pair.source[i] == pair.target[0]) continue;
+      nearer[query].insert(pair.target[0] + " " + pair.source[i]);
+      EXPECT_FALSE(nearer[query].contains(pair.source[i] + " " + pair.target[0])) << query;
+    }
+  }
+  EXPECT_EQ(nearer.size(), 64u);
 }
 
 TEST(Tasks, NumbersTrainOnTheShortOnes) {

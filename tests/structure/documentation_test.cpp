@@ -29,7 +29,7 @@ TEST(Documentation, TheConfigurationInTheReadmeIsValid) {
 }
 
 TEST(Documentation, EveryConfigurationIsValid) {
-  for (const char* path : {"configs/toy.yaml", "configs/multi30k_tiny.yaml"})
+  for (const char* path : {"configs/toy.yaml", "configs/grammar.yaml", "configs/multi30k_tiny.yaml"})
     EXPECT_NO_THROW(config::load<train::Config>(std::string(POLYHEAD_SOURCE_DIR) + "/" + path)) << path;
 }
 

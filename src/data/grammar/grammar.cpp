@@ -10,15 +10,7 @@
 #include "polyhead/core/error.h"
 #include "polyhead/core/rng.h"
 
-namespace polyhead::data {
-
-std::string text(const std::vector<std::string>& tokens) {
-  std::string line;
-  for (const std::string& token : tokens) line.append(line.empty() ? "" : " ").append(token);
-  return line;
-}
-
-namespace grammar {
+namespace polyhead::data::grammar {
 namespace {
 
 /// In percent: coordinated, complement, reason, relative, attribute, adjective, name, past, modal, plural; deepest.
@@ -205,5 +197,4 @@ std::vector<Pair> generate(std::string_view split, int size, std::uint64_t seed)
   return pairs;
 }
 
-}  // namespace grammar
-}  // namespace polyhead::data
+}  // namespace polyhead::data::grammar
