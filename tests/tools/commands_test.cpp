@@ -43,8 +43,8 @@ const std::string few_lines = "a b c\n\nd e f g h\nq z\n";
 TEST(Program, HelpsWithEveryCommand) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* command :
-       {"train", "translate", "evaluate", "score", "average", "metrics", "inspect", "config", "bench"}) {
+  for (const char* command : {"train", "translate", "evaluate", "score", "average", "metrics", "inspect",
+                              "config", "data", "bench"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
     const Outcome of_command = run({command, "--help"});
     EXPECT_EQ(of_command.status, 0);
@@ -108,6 +108,15 @@ TEST(Program, SaysWhatIsWrongWithItsUse) {
       {{"average", run_folder, "--best", "1", "--last", "1"}, 2, "excludes"},
       {{"average", "/none"}, 4, "/none: no checkpoint in /none/checkpoints"},
       {{"inspect", "/none"}, 4, "/none: cannot read"},
+      {{"data"}, 2, "A subcommand is required; see polyhead data --help"},
+      {{"data", "grammar"}, 2, "--out or --statistics is required"},
+      {{"data", "grammar", "--out", "/none/x", "--size", "0"}, 2, "--size"},
+      {{"data", "grammar", "--out", "/none/x", "--splits", "tset"},
+       2,
+       "no split \"tset\", expected one of train,"},
+      {{"data", "grammar", "--out", "/none/x", "--splits", "test,test"}, 2, "--splits: test is named twice"},
+      {{"data", "grammar", "--out", text, "--splits", "test"}, 4, "a file, expected a folder"},
+      {{"data", "grammar", "--out", "/proc/none", "--splits", "test"}, 4, "/proc/none: "},
       {{"metrics", "--hypothesis", text, "--reference", text, "--metrics", "blue"},
        2,
        "unknown metric 'blue'"},
@@ -435,6 +444,67 @@ TEST(Config, TellsAllThatIsWrong) {
   EXPECT_THAT(lines[2],
               StartsWith("polyhead: " + path + ":4: training.max_steps: \"many\", expected an integer"));
   EXPECT_THAT(lines[3], StartsWith("polyhead: --set seed=-1: seed: -1, expected "));
+}
+
+TEST(Data, WritesTheToyLanguageAndWhatIsKnownAboutIt) {
+  const std::string folder = fresh_path("language"), again = fresh_path("language"),
+                    other = fresh_path("language");
+  const auto write = [](const std::string& out, const char* seed) {
+    return run(
+        {"data", "grammar", "--out", out, "--size", "30", "--seed", seed, "--splits", "train,depth-valid"});
+  };
+  const Outcome first = write(folder, "3");
+  EXPECT_EQ(first.status, 0) << first.err;
+  const std::vector<std::string> sources = lines_of(read_text(folder + "/train.en")),
+                                 targets = lines_of(read_text(folder + "/train.de")),
+                                 annotations = lines_of(read_text(folder + "/annotations.jsonl"));
+  ASSERT_EQ(sources.size(), 30u);
+  ASSERT_EQ(targets.size(), 30u);
+  EXPECT_EQ(lines_of(read_text(folder + "/depth-valid.de")).size(), 200u);
+  ASSERT_EQ(annotations.size(), 230u);
+  for (std::size_t i = 0; i < 30; ++i) {
+    const json line = json::parse(annotations[i]);
+    EXPECT_EQ(line["split"], "train");
+    EXPECT_EQ(line["index"], i);
+    EXPECT_EQ(line["source"], sources[i]);
+    EXPECT_EQ(line["target"], targets[i]);
+    EXPECT_EQ(line["target_tree"]["heads"].size(),
+              lines_of(targets[i]).size() +
+                  static_cast<std::size_t>(std::count(targets[i].begin(), targets[i].end(), ' ')));
+    for (const json& phenomenon : line["phenomena"]) EXPECT_NE(phenomenon["contrast"], targets[i]);
+  }
+  EXPECT_EQ(json::parse(annotations[30])["split"], "depth-valid");
+
+  // The same seed gives the same bytes, another seed others, and nothing is lost.
+  EXPECT_EQ(write(again, "3").status, 0);
+  EXPECT_EQ(write(other, "4").status, 0);
+  EXPECT_EQ(read_text(again + "/annotations.jsonl"), read_text(folder + "/annotations.jsonl"));
+  EXPECT_NE(read_text(other + "/train.en"), read_text(folder + "/train.en"));
+  const Outcome refused = write(folder, "4");
+  EXPECT_EQ(refused.status, 4);
+  EXPECT_THAT(refused.err,
+              HasSubstr("/annotations.jsonl: exists already; give another --out, or --overwrite"));
+  EXPECT_EQ(count_lines(refused.err), 1);
+  EXPECT_EQ(lines_of(read_text(folder + "/train.en")), sources);
+}
+
+TEST(Data, PrintsTheDistributionOfTheToyLanguage) {
+  const Arguments command{"data", "grammar",  "--statistics",          "--size",
+                          "200",  "--splits", "train,attractors-valid"};
+  Arguments as_json = command;
+  as_json.emplace_back("--json");
+  const Outcome table = run(command), object = run(as_json);
+  EXPECT_THAT(table.out, AllOf(HasSubstr("verb_final"), HasSubstr("pairs by source tokens"),
+                               HasSubstr("train, target:")));
+  const json report = json::parse(object.out);
+  EXPECT_EQ(report["train"]["pairs"], 200);
+  std::int64_t pairs = 0;
+  for (const auto& [attractors, count] : report["attractors-valid"]["attractors"].items()) {
+    EXPECT_THAT(attractors, ::testing::AnyOf("2", "3"));
+    pairs += count.get<std::int64_t>();
+  }
+  EXPECT_EQ(pairs, 200);
+  EXPECT_EQ(report["train"]["source_words"]["."], 200);
 }
 
 }  // namespace

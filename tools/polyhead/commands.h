@@ -24,6 +24,7 @@ Command add_average(CLI::App& program);
 Command add_metrics(CLI::App& program);
 Command add_inspect(CLI::App& program);
 Command add_config(CLI::App& program);
+Command add_data(CLI::App& program);
 Command add_bench(CLI::App& program);
 
 /// --threads: cores by default.

@@ -100,7 +100,8 @@ int run(int argc, char** argv) {
       "SIGTERM.");
   const Command commands[] = {add_train(program),   add_translate(program), add_evaluate(program),
                               add_score(program),   add_average(program),   add_metrics(program),
-                              add_inspect(program), add_config(program),    add_bench(program)};
+                              add_inspect(program), add_config(program),    add_data(program),
+                              add_bench(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

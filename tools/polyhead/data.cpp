@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "files.h"
+#include "grammar_statistics.h"
+#include "polyhead/core/error.h"
+#include "polyhead/core/parallel.h"
+#include "polyhead/data/grammar/grammar.h"
+
+namespace polyhead::tools {
+namespace {
+
+namespace fs = std::filesystem;
+namespace grammar = data::grammar;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string out;
+  int size = grammar::find_split("train").size;
+  std::uint64_t seed = 1;
+  std::vector<std::string> splits;
+  int threads = 1;
+  bool overwrite = false, statistics = false, json = false;
+};
+
+Json tree_json(const data::Dependencies& tree) { return {{"heads", tree.heads}, {"labels", tree.labels}}; }
+
+Json probe_json(const data::Probe& p) {
+  return {{"phenomenon", data::name(p.phenomenon)},
+          {"slot", p.slot},
+          {"word", p.word},
+          {"cue", p.cue},
+          {"distance", p.distance},
+          {"attractors", p.attractors},
+          {"depth", p.depth},
+          {"contrast", data::text(p.contrast)}};
+}
+
+/// One line of the annotations.
+std::string annotation(std::string_view split, std::int64_t index, const data::Pair& pair) {
+  Json line{{"split", split},
+            {"index", index},
+            {"source", data::text(pair.source)},
+            {"target", data::text(pair.target)},
+            {"alignment", {{"sure", Json::array()}, {"possible", Json::array()}}},
+            {"source_tree", tree_json(pair.source_tree)},
+            {"target_tree", tree_json(pair.target_tree)},
+            {"phenomena", Json::array()},
+            {"depth", pair.depth},
+            {"attractors", pair.attractors},
+            {"held_out", pair.held_out}};
+  for (const data::Link& link : pair.alignment) {
+    const Json ends = Json::array({link.source, link.target});
+    if (link.sure) line["alignment"]["sure"].push_back(ends);
+    line["alignment"]["possible"].push_back(ends);  // sure links are possible ones too
+  }
+  for (const data::Probe& probe : pair.probes) line["phenomena"].push_back(probe_json(probe));
+  return line.dump() + '\n';
+}
+
+/// A split as it is written.
+struct Section {
+  std::string source, target, annotations;
+  GrammarStatistics statistics;
+};
+
+Section make_section(const Options& o, const std::string& name) {
+  Section section;
+  section.statistics.split = name;
+  grammar::Generator generator(name, o.seed);
+  const int size = name == "train" ? o.size : grammar::find_split(name).size;
+  for (int i = 0; i < size; ++i) {
+    const data::Pair pair = generator.next();
+    section.statistics.add(pair);
+    if (o.out.empty()) continue;
+    section.source += data::text(pair.source) + '\n';
+    section.target += data::text(pair.target) + '\n';
+    section.annotations += annotation(name, i, pair);
+  }
+  return section;
+}
+
+/// What is to be written, by path; refused before anything is generated.
+void check_free(const Options& o, const std::vector<std::string>& names) {
+  if (o.out.empty() || o.overwrite) return;
+  require<FileError>(!fs::exists(o.out) || fs::is_directory(o.out), o.out, ": a file, expected a folder");
+  std::vector<std::string> files{"annotations.jsonl"};
+  for (const std::string& name : names) files.insert(files.end(), {name + ".en", name + ".de"});
+  for (const std::string& file : files)
+    require<FileError>(!fs::exists(fs::path(o.out) / file), o.out, "/", file,
+                       ": exists already; give another --out, or --overwrite to replace it");
+}
+
+/// A file is complete or as it was.
+void write_whole(const fs::path& path, const std::string& bytes) {
+  const fs::path partial = path.string() + ".partial";
+  try {
+    write_output(partial, bytes);
+    fs::rename(partial, path);
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove(partial, ignored);
+    throw;
+  }
+}
+
+int run(const Options& o) {
+  std::vector<std::string> names = o.splits;
+  if (names.empty())
+    for (const grammar::Split& split : grammar::splits()) names.emplace_back(split.name);
+  for (const std::string& name : names) grammar::find_split(name);
+  for (const std::string& name : names)
+    require(std::count(names.begin(), names.end(), name) == 1, "--splits: ", name, " is named twice");
+  require(!o.out.empty() || o.statistics,
+          "data grammar: --out or --statistics is required; see polyhead data grammar --help");
+  check_free(o, names);
+  std::vector<Section> sections(names.size());
+  parallel_for(o.threads, static_cast<std::int64_t>(names.size()), [&](std::int64_t i, int) {
+    const auto at = static_cast<std::size_t>(i);
+    sections[at] = make_section(o, names[at]);
+  });
+  if (!o.out.empty()) {
+    fs::create_directories(o.out);
+    std::string annotations;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      write_whole(fs::path(o.out) / (names[i] + ".en"), sections[i].source);
+      write_whole(fs::path(o.out) / (names[i] + ".de"), sections[i].target);
+      annotations += sections[i].annotations;
+    }
+    write_whole(fs::path(o.out) / "annotations.jsonl", annotations);
+    complain(concat("wrote ", names.size(), " splits and their annotations to ", o.out));
+  }
+  if (o.statistics) {
+    std::vector<GrammarStatistics> statistics;
+    for (Section& section : sections) statistics.push_back(std::move(section.statistics));
+    write_output("", o.json ? statistics_json(statistics) : statistics_table(statistics));
+  }
+  return 0;
+}
+
+std::string split_names() {
+  std::string names;
+  for (const grammar::Split& split : grammar::splits())
+    names.append(names.empty() ? "" : ", ").append(split.name);
+  return names;
+}
+
+Command add_grammar(CLI::App& data) {
+  CLI::App* command = data.add_subcommand(
+      "grammar", "Write the toy translation language: train.en, train.de and so on, and annotations.jsonl");
+  auto o = std::make_shared<Options>();
+  command->add_option("--out", o->out, "folder to write; files that exist are kept, and the command fails")
+      ->type_name("DIR");
+  command->add_option("--size", o->size, "pairs of train; the other splits have fixed sizes")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--seed", o->seed, "of every random choice")->capture_default_str();
+  command->add_option("--splits", o->splits, "some of " + split_names() + "; all by default")->delimiter(',');
+  command->add_flag("--overwrite", o->overwrite, "replace files that exist");
+  CLI::Option* statistics = command->add_flag(
+      "--statistics", o->statistics, "print how phenomena, lengths and words are distributed in each split");
+  command->add_flag("--json", o->json, "the statistics as one JSON object")->needs(statistics);
+  add_threads(*command, o->threads);
+  return {command, [o] { return run(*o); }};
+}
+
+}  // namespace
+
+Command add_data(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("data", "Write data that needs no corpus");
+  command->require_subcommand(1);
+  return {command, add_grammar(*command).run};
+}
+
+}  // namespace polyhead::tools
