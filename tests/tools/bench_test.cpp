@@ -113,12 +113,13 @@ TEST(BenchDecode, ReportsItsFiguresAsJson) {
   const auto report = nlohmann::ordered_json::parse(outcome.out);
   std::vector<std::string> keys;
   for (const auto& [key, value] : report.items()) keys.push_back(key);
-  EXPECT_THAT(keys, ElementsAre("name", "step", "threads", "beam_size", "repetitions", "sentences",
-                                "source_tokens", "output_tokens", "output_tokens_per_second",
+  EXPECT_THAT(keys, ElementsAre("name", "checkpoint", "step", "threads", "beam_size", "repetitions",
+                                "sentences", "source_tokens", "output_tokens", "output_tokens_per_second",
                                 "output_tokens_per_second_repetitions", "sentences_per_second", "seconds",
                                 "peak_memory_bytes", "parameters", "log_probability_per_token", "profile"));
   EXPECT_EQ(report["name"], "tiny");
   EXPECT_EQ(report["step"], 40);
+  EXPECT_EQ(report["checkpoint"], trained_run() + "/checkpoints/step-00000040.h5");
   EXPECT_EQ(report["threads"], 2);
   EXPECT_EQ(report["beam_size"], 2);
   EXPECT_EQ(report["sentences"], 30);

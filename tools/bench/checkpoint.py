@@ -43,10 +43,16 @@ def pieces_of(vocabulary):
     return [dict(fields(piece))[1].decode() for number, piece in fields(model) if number == 1]
 
 
+def read_config(path):
+    """The resolved configuration in a checkpoint, as text."""
+    with h5py.File(path) as f:
+        return bytes(f["config"][()]).decode()
+
+
 def load_checkpoint(path):
     """The model of a checkpoint, its configuration and its vocabulary."""
+    config = parse_config(read_config(path))
     with h5py.File(path) as f:
-        config = parse_config(bytes(f["config"][()]).decode())
         parameters = f["ema"] if len(f.get("ema", ())) else f["parameters"]
         model = Transformer(Shape(config, parameters["embedding/weight"].shape[0]))
         model.load(parameters)

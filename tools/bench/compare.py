@@ -1,105 +1,104 @@
 #!/usr/bin/python3
-"""Times training with polyhead beside PyTorch, and beside Marian where it is installed, on the same sentences in turn.
+"""Times polyhead beside PyTorch, and beside Marian where it is installed, in turn on the same sentences.
 
-  compare.py CONFIG [--threads 1 2] [--steps 20] [--repetitions 3] [--precision f32 bf16] [--output FILE]
+  compare.py train CONFIG    updates of the weights
+  compare.py decode MODEL    greedy and beam search with a trained model, a run or a checkpoint of polyhead
 
-Run it in the folder that CONFIG's data paths start from, with nothing else running. Prints a table of medians; FILE gets
-every figure. The peer gets PyTorch's best settings, which are printed with it.
+Run it in the folder that the configuration's data paths start from, with nothing else running. Prints a table of medians;
+--output FILE gets every figure. The peer gets PyTorch's best settings, which are printed with it.
 """
 import argparse
 import json
-import os
-import re
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from checkpoint import read_config
+from programs import MarianDecoder, MarianTrainer, describe_peer, fail, last_json, peer_settings, run, run_peer
 from torch_model import parse_config
 
-PEER = Path(__file__).with_name("torch_peer.py")
 MOST_PADDING = 0.1  # share of PyTorch's tokens up to which the comparison is fair
-HUGE_PAGES_FROM = 512  # d_model from which PyTorch trains faster with transparent huge pages in malloc
+MOST_OUTPUT_DIFFERENCE = 0.05  # searches end a little differently, so translations are not all the same
 
 
-def fail(message):
-    raise SystemExit(f"compare: {message}")
+def medians(reports):
+    return {key: statistics.median(r[key] for r in reports)
+            for key, value in reports[0].items() if isinstance(value, (int, float))}
 
 
-def run(command, environment=None):
-    result = subprocess.run([str(c) for c in command], env=environment, stdout=subprocess.PIPE, text=True, check=False)
-    if result.returncode:
-        fail(f"status {result.returncode} of {' '.join(map(str, command))}")
-    return result.stdout
+def summary(reports, rate):
+    """Medians of each program, and polyhead's rate and memory as multiples of the others'."""
+    row = {name: medians(rs) for name, rs in reports.items()}
+    for name in row.keys() - {"polyhead"}:
+        row[f"rate_over_{name}"] = row["polyhead"][rate] / row[name][rate]
+    row["memory_over_pytorch"] = row["polyhead"]["peak_memory_bytes"] / row["pytorch"]["peak_memory_bytes"]
+    return row
 
 
-def last_json(text):
-    return json.loads(text.strip().splitlines()[-1])
+def table(head, rows):
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def peer_settings(d_model):
-    """Environment variables for the peer, and what they do in words."""
-    folder = next(Path("/usr/lib").glob("*/openblas-openmp"), None)
-    if folder is None:
-        fail("the OpenMP build of OpenBLAS is not installed, and PyTorch is slower without it: "
-             "tools/install-dependencies.sh bench")
-    variables = {"LD_LIBRARY_PATH": str(folder)}
-    if d_model >= HUGE_PAGES_FROM:
-        variables["GLIBC_TUNABLES"] = "glibc.malloc.hugetlb=1"
-    return variables
+def common_cells(row, rate):
+    """Rates, memory and their ratios."""
+    ours, torch, marian = row["polyhead"], row["pytorch"], row.get("marian")
+    return [f"{ours[rate]:.0f}", f"{torch[rate]:.0f}", f"{row['rate_over_pytorch']:.2f}",
+            f"{ours['peak_memory_bytes'] / 2**20:.0f}", f"{torch['peak_memory_bytes'] / 2**20:.0f}",
+            f"{row['memory_over_pytorch']:.2f}",
+            f"{marian[rate]:.0f}" if marian else "-", f"{row['rate_over_marian']:.2f}" if marian else "-"]
 
 
-def peer_environment(variables):
-    unset = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
-    return {**{k: v for k, v in os.environ.items() if k not in unset}, **variables}
+COMMON_HEAD = ["polyhead tok/s", "PyTorch tok/s", "ratio", "MiB", "PyTorch MiB", "ratio", "Marian tok/s", "ratio"]
 
 
-class Marian:
-    """Training of the same shape from text: Marian cuts its own batches, of about as many target tokens."""
-
-    def __init__(self, a, resolved):
-        self.program, self.text, self.config = shutil.which("marian"), a.marian_text, resolved
-        self.missing = None
-        if not self.program:
-            self.missing = "no marian on the PATH"
-        elif not self.text:
-            self.missing = "marian needs --marian-text SOURCE TARGET VOCABULARY"
-
-    def train(self, threads, steps, target_tokens):
-        model, training = self.config["model"], self.config["training"]
-        source, target, vocabulary = self.text
-        post = "dan" if model["norm"] == "post" else "da"
-        with tempfile.TemporaryDirectory() as folder:
-            command = [self.program, "--type", "transformer", "--model", f"{folder}/model.npz",
-                       "--train-sets", source, target, "--vocabs", vocabulary, vocabulary,
-                       "--cpu-threads", threads, "--dim-emb", model["d_model"],
-                       "--enc-depth", model["encoder_layers"], "--dec-depth", model["decoder_layers"],
-                       "--transformer-heads", model["heads"], "--transformer-dim-ffn", model["d_ff"],
-                       "--transformer-ffn-activation", model["activation"], "--transformer-postprocess", post,
-                       "--transformer-preprocess", "" if post == "dan" else "n", "--transformer-dropout", model["dropout"],
-                       "--tied-embeddings-all", "--label-smoothing", training["label_smoothing"],
-                       "--optimizer-params", 0.9, 0.98, "1e-09", "--learn-rate", training["learning_rate"],
-                       "--mini-batch", 10000, "--mini-batch-words", round(target_tokens), "--maxi-batch", 100,
-                       "--workspace", 2000, "--sync-sgd", "--after-batches", steps + 5, "--disp-freq", 1]
-            log = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                 check=False)
-        rates = [float(rate) for rate in re.findall(r"([0-9.]+) words/s", log.stdout)][5:]
-        if log.returncode or not rates:
-            fail(f"status {log.returncode} of marian: {log.stdout.strip().splitlines()[-1:]}")
-        return {"target_tokens_per_second": statistics.median(rates)}
+def tell(what, repetition, a, reports, rate):
+    rates = ", ".join(f"{name} {rs[-1][rate]:.0f}" for name, rs in reports.items())
+    print(f"{what}, repetition {repetition} of {a.repetitions}: {rates} tokens/s", file=sys.stderr)
 
 
-def same_work(ours, theirs):
+def scaling(rows, key, rate):
+    """For each `key`, the rates of every number of threads over those of one."""
+    result = []
+    for one in (row for row in rows if row["threads"] == 1):
+        for row in rows:
+            if row[key] == one[key] and row["threads"] > 1:
+                result.append({key: row[key], "threads": row["threads"], **{
+                    name: row[name][rate] / one[name][rate] for name in ("polyhead", "pytorch", "marian") if name in row}})
+    return result
+
+
+def finish(a, key, rate, rows, all_reports, variables, marian, more):
+    """Prints what both comparisons have, and writes the file."""
+    settings = describe_peer(all_reports[0]["pytorch"][0], variables)
+    print(f"Peer: {settings}.")
+    if marian.missing:
+        print(f"Marian left out: {marian.missing}.")
+    ratios = scaling(rows, key, rate)
+    for ratio in ratios:
+        print(f"{key} {ratio[key]}, {ratio['threads']} threads over 1: "
+              + ", ".join(f"{name} {ratio[name]:.2f}" for name in ("polyhead", "pytorch", "marian") if name in ratio))
+    if a.output:
+        Path(a.output).write_text(json.dumps({
+            **more, "date": time.strftime("%Y-%m-%d"), "peer_settings": settings, "marian": marian.missing or marian.program,
+            "rows": rows, "scaling": ratios, "reports": all_reports}, indent=1) + "\n", encoding="utf-8")
+
+
+# ---- training
+
+TRAINING_RATE = "target_tokens_per_second"
+
+
+def same_training(ours, theirs):
     """Fails unless both trained a model of the same size on as many target tokens in all."""
     for key in ("parameters", "target_tokens"):
         if ours[key] != theirs[key]:
             fail(f"{key}: polyhead has {ours[key]}, PyTorch {theirs[key]}")
 
 
-def measure(a, config_file, batches, threads, precision, environment, marian):
+def measure_training(a, config_file, batches, threads, precision, variables, marian):
     """Runs the programs in turn; {program: [report, ...]}."""
     reports = {"polyhead": [], "pytorch": []}
     for repetition in range(1, a.repetitions + 1):
@@ -108,109 +107,120 @@ def measure(a, config_file, batches, threads, precision, environment, marian):
             "--write-batches", batches, "--set", f"training.precision={precision}"]))
         ours["target_tokens"] = round(ours["target_tokens_per_step"] * ours["steps"])
         reports["polyhead"].append(ours)
-        peer = ["/usr/bin/python3", PEER, "train", config_file, batches, "--threads", threads, "--repetitions", 1]
-        reports["pytorch"].append(last_json(run(peer + ["--bf16"] * (precision == "bf16"), environment)))
-        same_work(ours, reports["pytorch"][-1])
+        peer = ["train", config_file, batches, "--threads", threads, "--repetitions", 1]
+        reports["pytorch"].append(run_peer(peer + ["--bf16"] * (precision == "bf16"), variables))
+        same_training(ours, reports["pytorch"][-1])
         if not marian.missing and precision == "f32":
             reports.setdefault("marian", []).append(marian.train(threads, a.steps, ours["target_tokens_per_step"]))
-        rates = ", ".join(f"{name} {rs[-1]['target_tokens_per_second']:.0f}" for name, rs in reports.items())
-        print(f"{precision}, {threads} threads, repetition {repetition} of {a.repetitions}: {rates} target tokens/s",
-              file=sys.stderr)
+        tell(f"{precision}, {threads} threads", repetition, a, reports, TRAINING_RATE)
     return reports
 
 
-def medians(reports):
-    return {key: statistics.median(r[key] for r in reports)
-            for key, value in reports[0].items() if isinstance(value, (int, float))}
-
-
-def summary(reports):
-    """Medians of each program, and polyhead's rate and memory as multiples of the others'."""
-    row = {name: medians(rs) for name, rs in reports.items()}
-    ours, torch = row["polyhead"], row["pytorch"]
-    row["rate_over_pytorch"] = ours["target_tokens_per_second"] / torch["target_tokens_per_second"]
-    row["memory_over_pytorch"] = ours["peak_memory_bytes"] / torch["peak_memory_bytes"]
-    if "marian" in row:
-        row["rate_over_marian"] = ours["target_tokens_per_second"] / row["marian"]["target_tokens_per_second"]
-    return row
-
-
-def table(rows):
-    head = ("precision", "threads", "polyhead tok/s", "PyTorch tok/s", "ratio", "MiB", "PyTorch MiB", "ratio",
-            "GF/s", "of limit", "Marian tok/s", "ratio")
-    lines = [head, tuple("---" for _ in head)]
-    for row in rows:
-        ours, torch, marian = row["polyhead"], row["pytorch"], row.get("marian")
-        lines.append((row["precision"], str(row["threads"]),
-                      f"{ours['target_tokens_per_second']:.0f}", f"{torch['target_tokens_per_second']:.0f}",
-                      f"{row['rate_over_pytorch']:.2f}", f"{ours['peak_memory_bytes'] / 2**20:.0f}",
-                      f"{torch['peak_memory_bytes'] / 2**20:.0f}", f"{row['memory_over_pytorch']:.2f}",
-                      f"{ours['gflops']:.0f}", f"{100 * ours['gemm_limit_share']:.0f}%",
-                      f"{marian['target_tokens_per_second']:.0f}" if marian else "-",
-                      f"{row['rate_over_marian']:.2f}" if marian else "-"))
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def scaling(rows):
-    """For each precision, the rates of every other number of threads over those of the first."""
-    result = []
-    for first in rows:
-        for row in rows:
-            if row["precision"] != first["precision"] or row["threads"] <= first["threads"] or first["threads"] != 1:
-                continue
-            result.append({"precision": row["precision"], "threads": row["threads"], **{
-                name: row[name]["target_tokens_per_second"] / first[name]["target_tokens_per_second"]
-                for name in ("polyhead", "pytorch", "marian") if name in row}})
-    return result
-
-
-def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("config")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--steps", type=int, default=20, help="batches, each trained on once a repetition")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--precision", nargs="+", choices=("f32", "bf16"), default=["f32"])
-    parser.add_argument("--polyhead", default="polyhead", help="the program")
-    parser.add_argument("--marian-text", nargs=3, metavar=("SOURCE", "TARGET", "VOCABULARY"),
-                        help="plain text and a vocabulary that Marian reads; without them Marian is left out")
-    parser.add_argument("--output", help="JSON file of all figures")
-    return parser.parse_args()
-
-
-def main():
-    a = parse_arguments()
+def train(a):
     resolved_text = run([a.polyhead, "config", a.config])
     resolved = parse_config(resolved_text)
     variables = peer_settings(int(resolved["model"]["d_model"]))
-    marian = Marian(a, resolved)
+    marian = MarianTrainer(a, resolved)
     rows, all_reports = [], []
     with tempfile.TemporaryDirectory() as folder:
         config_file, batches = Path(folder, "config.yaml"), Path(folder, "batches.jsonl")
         config_file.write_text(resolved_text, encoding="utf-8")
         for precision in a.precision:
             for threads in a.threads:
-                reports = measure(a, config_file, batches, threads, precision, peer_environment(variables), marian)
+                reports = measure_training(a, config_file, batches, threads, precision, variables, marian)
                 all_reports.append(reports)
-                rows.append({"precision": precision, "threads": threads, **summary(reports)})
-    peer = all_reports[0]["pytorch"][0]
-    settings = (f"PyTorch {peer['torch']}, {peer.get('openblas', peer['blas'])}, {peer.get('openblas_kernels', '?')} kernels; "
-                f"OPENBLAS_* unset; malloc keeps its blocks (mallopt); {' '.join(f'{k}={v}' for k, v in variables.items())}")
-    padding = peer["padding_share"]
-    print(table(rows), f"\nPadding of PyTorch's batches: {100 * padding:.1f}%.", f"Peer: {settings}.", sep="\n")
+                rows.append({"precision": precision, "threads": threads, **summary(reports, TRAINING_RATE)})
+    print(table(["precision", "threads", *COMMON_HEAD, "GF/s", "of limit"],
+                [[row["precision"], str(row["threads"]), *common_cells(row, TRAINING_RATE),
+                  f"{row['polyhead']['gflops']:.0f}", f"{100 * row['polyhead']['gemm_limit_share']:.0f}%"] for row in rows]))
+    padding = rows[0]["pytorch"]["padding_share"]
+    print(f"\nPadding of PyTorch's batches: {100 * padding:.1f}%.")
     if padding > MOST_PADDING:
-        print(f"PyTorch's batches have more padding than {100 * MOST_PADDING:.0f}%: more --steps give it more sentences to sort.")
-    if marian.missing:
-        print(f"Marian left out: {marian.missing}.")
-    ratios = scaling(rows)
-    for ratio in ratios:
-        print(f"{ratio['precision']}, {ratio['threads']} threads over 1: "
-              + ", ".join(f"{name} {ratio[name]:.2f}" for name in ("polyhead", "pytorch", "marian") if name in ratio))
-    if a.output:
-        Path(a.output).write_text(json.dumps({
-            "config": resolved_text, "date": time.strftime("%Y-%m-%d"), "peer_settings": settings,
-            "marian": marian.missing or marian.program, "rows": rows, "scaling": ratios, "reports": all_reports},
-            indent=1) + "\n", encoding="utf-8")
+        print(f"That is more than {100 * MOST_PADDING:.0f}%: more --steps give PyTorch more sentences to sort.")
+    finish(a, "precision", TRAINING_RATE, rows, all_reports, variables, marian, {"config": resolved_text})
+
+
+# ---- decoding
+
+DECODING_RATE = "output_tokens_per_second"
+
+
+def same_decoding(name, ours, theirs):
+    """Fails unless both translated as many sentences into about as many tokens."""
+    difference = abs(theirs["output_tokens"] / ours["output_tokens"] - 1)
+    if ours["sentences"] != theirs["sentences"] or (name == "pytorch" and difference > MOST_OUTPUT_DIFFERENCE):
+        fail(f"polyhead translated {ours['sentences']} sentences into {ours['output_tokens']} tokens, "
+             f"{name} {theirs['sentences']} into {theirs['output_tokens']}")
+
+
+def measure_decoding(a, sources, threads, beam, variables, marian):
+    """Runs the programs in turn; {program: [report, ...]}."""
+    reports = {"polyhead": [], "pytorch": []}
+    for repetition in range(1, a.repetitions + 1):
+        ours = last_json(run([
+            a.polyhead, "bench", "decode", a.model, "--split", a.split, "--beam", beam, "--threads", threads,
+            "--repetitions", 1, "--json", "--write-sources", sources]))
+        reports["polyhead"].append(ours)
+        reports["pytorch"].append(run_peer(["decode", ours["checkpoint"], sources, "--beam", beam, "--threads", threads,
+                                            "--repetitions", 1], variables))
+        if not marian.missing:
+            reports.setdefault("marian", []).append(marian.decode(threads, beam))
+        for name in reports.keys() - {"polyhead"}:
+            same_decoding(name, ours, reports[name][-1])
+        tell(f"beam {beam}, {threads} threads", repetition, a, reports, DECODING_RATE)
+    return reports
+
+
+def decode(a):
+    path = json.loads(run([a.polyhead, "inspect", a.model, "--json"]))["checkpoint"]
+    config = read_config(path)
+    variables = peer_settings(int(parse_config(config)["model"]["d_model"]))
+    marian = MarianDecoder(a.marian)
+    rows, all_reports = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        for beam in a.beam:
+            for threads in a.threads:
+                reports = measure_decoding(a, Path(folder, "sources.jsonl"), threads, beam, variables, marian)
+                all_reports.append(reports)
+                rows.append({"beam": beam, "threads": threads, **summary(reports, DECODING_RATE)})
+    print(table(["beam", "threads", *COMMON_HEAD, "output tokens", "PyTorch's"],
+                [[str(row["beam"]), str(row["threads"]), *common_cells(row, DECODING_RATE),
+                  f"{row['polyhead']['output_tokens']:.0f}", f"{row['pytorch']['output_tokens']:.0f}"] for row in rows]))
+    print()
+    finish(a, "beam", DECODING_RATE, rows, all_reports, variables, marian, {"config": config, "checkpoint": path})
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+
+    def command(function, model):
+        sub = commands.add_parser(function.__name__)
+        sub.set_defaults(function=function)
+        sub.add_argument(model)
+        sub.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+        sub.add_argument("--repetitions", type=int, default=3)
+        sub.add_argument("--polyhead", default="polyhead", help="the program")
+        sub.add_argument("--output", help="JSON file of all figures")
+        return sub
+
+    sub = command(train, "config")
+    sub.add_argument("--steps", type=int, default=20, help="batches, each trained on once a repetition")
+    sub.add_argument("--precision", nargs="+", choices=("f32", "bf16"), default=["f32"])
+    sub.add_argument("--marian-text", nargs=3, metavar=("SOURCE", "TARGET", "VOCABULARY"),
+                     help="plain text and a vocabulary that Marian reads; without them Marian is left out")
+    sub = command(decode, "model")
+    sub.add_argument("--beam", type=int, nargs="+", default=[1, 5])
+    sub.add_argument("--split", default="test", choices=("train", "valid", "test"))
+    sub.add_argument("--marian", nargs=3, metavar=("MODEL", "VOCABULARY", "SOURCE"),
+                     help="Marian's model of the same shape, its vocabulary, and the split's source as it reads it; "
+                          "without them Marian is left out")
+    return parser.parse_args()
+
+
+def main():
+    a = parse_arguments()
+    a.function(a)
 
 
 if __name__ == "__main__":

@@ -98,6 +98,7 @@ Json DecodeBench::run() {
   const auto output = static_cast<double>(output_tokens_);
   const decode::DecodingConfig& decoding = loaded_.config.decoding;
   Json report{{"name", loaded_.config.name},
+              {"checkpoint", loaded_.path},
               {"step", loaded_.step},
               {"threads", options_.threads},
               {"beam_size", decoding.method == decode::Method::beam ? decoding.beam_size : 0},
