@@ -110,8 +110,7 @@ TEST(DataConfig, SaysWhatIsWrong) {
   const auto problem = [](const char* yaml) {
     return message_of<Error>([&] { config::parse<DataConfig>(yaml, "d.yaml"); });
   };
-  EXPECT_EQ(problem("task: numebrs"),
-            "d.yaml:1: task: \"numebrs\", expected one of files, " + task_names());
+  EXPECT_EQ(problem("task: numebrs"), "d.yaml:1: task: \"numebrs\", expected one of files, " + task_names());
   EXPECT_EQ(problem("train:\n  source: a.en"), "d.yaml:1: train.target: missing beside source a.en");
   EXPECT_THAT(problem("max_length: 0"), ::testing::HasSubstr("max_length"));
 }

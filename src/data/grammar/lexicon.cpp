@@ -5,6 +5,7 @@ namespace {
 
 using enum Gender;
 using enum Frame;
+using enum ClauseKind;
 using Words = std::pair<std::string_view, std::string_view>;
 
 constexpr Noun noun_table[] = {
@@ -39,18 +40,18 @@ constexpr Noun noun_table[] = {
 
 constexpr Verb verb_table[] = {
     {"see", "sees", "saw", "", "sehen", "sehe", "sieht", "gesehen", "", transitive, person | animal, concrete,
-     false, "telescope"},
+     false, none, "telescope"},
     {"know", "knows", "knew", "", "kennen", "kenne", "kennt", "gekannt", "", transitive, person,
      person | place},
     {"know", "knows", "knew", "", "wissen", "weiß", "weiß", "gewusst", "", clausal, person},
     {"say", "says", "said", "", "sagen", "sage", "sagt", "gesagt", "", clausal, person},
     {"buy", "buys", "bought", "", "kaufen", "kaufe", "kauft", "gekauft", "", transitive, person,
-     thing | food | animal, false, "", "", ClauseKind::relative},
+     thing | food | animal, false, relative},
     {"love", "loves", "loved", "", "lieben", "liebe", "liebt", "geliebt", "", transitive, person, concrete},
     {"eat", "eats", "ate", "", "essen", "esse", "isst", "gegessen", "", transitive, person, food},
     {"eat", "eats", "ate", "", "fressen", "fresse", "frisst", "gefressen", "", transitive, animal, food},
     {"help", "helps", "helped", "", "helfen", "helfe", "hilft", "geholfen", "", dative, person,
-     person | animal, false, "", "", ClauseKind::complement},
+     person | animal, false, complement},
     {"thank", "thanks", "thanked", "", "danken", "danke", "dankt", "gedankt", "", dative, person, person},
     {"lay", "lays", "laid", "", "legen", "lege", "legt", "gelegt", "", directed, person, thing | food},
     {"throw", "throws", "threw", "", "werfen", "werfe", "wirft", "geworfen", "", directed, person,
@@ -61,17 +62,17 @@ constexpr Verb verb_table[] = {
     {"run", "runs", "ran", "", "laufen", "laufe", "läuft", "gelaufen", "", intransitive, person | animal, 0,
      true},
     {"call", "calls", "called", "", "rufen", "rufe", "ruft", "angerufen", "an", transitive, person, person,
-     false, "", "ein", ClauseKind::relative},
+     false, relative, "", "ein"},
     {"invite", "invites", "invited", "", "laden", "lade", "lädt", "eingeladen", "ein", transitive, person,
-     person, false, "", "an"},
+     person, false, none, "", "an"},
     {"open", "opens", "opened", "", "machen", "mache", "macht", "aufgemacht", "auf", transitive, person,
-     opening, false, "key", "ein"},
+     opening, false, none, "key", "ein"},
     {"close", "closes", "closed", "", "machen", "mache", "macht", "zugemacht", "zu", transitive, person,
-     opening, false, "", "ein", ClauseKind::adverbial},
+     opening, false, adverbial, "", "ein"},
     {"wake", "wakes", "woke", "up", "wachen", "wache", "wacht", "aufgewacht", "auf", intransitive,
-     person | animal, 0, true, "", "ein"},
+     person | animal, 0, true, none, "", "ein"},
     {"arrive", "arrives", "arrived", "", "kommen", "komme", "kommt", "angekommen", "an", intransitive, person,
-     0, true, "", "ein"},
+     0, true, none, "", "ein"},
     {"be", "is", "", "", "sein", "bin", "ist", "", "", copula, person | animal | thing},
 };
 

@@ -54,9 +54,9 @@ struct Verb {
   Frame frame;
   unsigned subjects, objects = 0;
   bool with_sein = false;                  ///< the auxiliary of its perfect
+  ClauseKind held_out = ClauseKind::none;  ///< training never has it in such a clause
   std::string_view instrument = {};        ///< the English noun that can be "with" it
   std::string_view wrong_particle = {};    ///< one that makes no verb of it
-  ClauseKind held_out = ClauseKind::none;  ///< training never has it in such a clause
 };
 
 struct Preposition {

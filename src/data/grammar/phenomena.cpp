@@ -22,15 +22,6 @@ int attractors_between(const Tree& tree, const Side& target, int subject, int ve
   return count;
 }
 
-/// Whether the same form is nominative and accusative: of all but masculine singulars and most pronouns.
-bool may_be_either_case(const Node& head) {
-  if (head.word == WordKind::name) return true;
-  if (head.word == WordKind::pronoun)
-    return head.person == Person::third &&
-           (head.number == Number::plural || head.gender != Gender::masculine);
-  return head.number == Number::plural || head.gender != Gender::masculine;
-}
-
 class Finder {
  public:
   Finder(const Tree& tree, const Side& target) : tree_(tree), target_(target) {}
@@ -43,17 +34,17 @@ class Finder {
   }
 
  private:
-  void visit(int index, int clause) {
+  void visit(int index, int clause, bool governed = false) {
     const Node& node = tree_[index];
     if (node.kind == Kind::word) return visit_word(index, clause);
     if (node.kind == Kind::clause) {
       clause = index;
       visit_clause(index);
     } else if (node.kind == Kind::noun_phrase) {
-      visit_noun_phrase(index, clause);
+      visit_noun_phrase(index, clause, governed);
     }
     for (const int child : node.children)
-      if (child >= 0) visit(child, clause);
+      if (child >= 0) visit(child, clause, node.kind == Kind::prepositional_phrase);
   }
 
   int where(int node) const { return node < 0 ? -1 : target_.where[static_cast<std::size_t>(node)]; }
@@ -104,10 +95,14 @@ class Finder {
       return std::any_of(tree_.nodes.begin(), tree_.nodes.end(),
                          [&](const Node& n) { return n.word == WordKind::name && n.lexeme == lexeme; });
     };
-    int wrong = tree_[index].lexeme;
-    while (used(wrong)) wrong = (wrong + 1) % static_cast<int>(names().size());
-    add_changed(Phenomenon::names, index, -1, clause,
-                [&](Tree& t) { t[index].lexeme = static_cast<std::int16_t>(wrong); });
+    const int count = static_cast<int>(names().size());
+    for (int i = 1; i < count; ++i) {
+      const int wrong = (tree_[index].lexeme + i) % count;
+      if (used(wrong)) continue;
+      add_changed(Phenomenon::names, index, -1, clause,
+                  [&](Tree& t) { t[index].lexeme = static_cast<std::int16_t>(wrong); });
+      return;
+    }
   }
 
   /// A form of another gender that no form of the right gender equals, or the form of another case.
@@ -119,9 +114,9 @@ class Finder {
       return false;
     };
     Node wrong = node;
-    const bool of_case = where(index) % 2 == 0 && !may_be_dative_clause_of_name(clause);
+    const bool of_case = where(index) % 2 == 0 && !has_dative_verb(clause);
     if (of_case) {
-      wrong.grammatical_case = node.grammatical_case == Case::dative ? Case::accusative : Case::dative;
+      wrong.grammatical_case = Case::dative;
     } else {
       for (const Gender gender : {Gender::masculine, Gender::feminine, Gender::neuter})
         for (const Number number : {Number::plural, Number::singular})
@@ -133,16 +128,11 @@ class Finder {
     add_changed(Phenomenon::relatives, index, node.cue, clause, [&](Tree& t) { t[index] = wrong; });
   }
 
-  /// "who helps Anna" and "whom Anna helps": a name may be dative and nominative.
-  bool may_be_dative_clause_of_name(int clause) const {
+  /// "who helps Anna" and "whom Anna helps": names and plurals have the same form in both cases.
+  bool has_dative_verb(int clause) const {
     const Node& verb = tree_[tree_[clause].child(Role::verb)];
-    if (verb.word != WordKind::verb || verbs()[static_cast<std::size_t>(verb.lexeme)].frame != Frame::dative)
-      return false;
-    for (const Role role : {Role::subject, Role::object})
-      if (tree_[clause].has(role) &&
-          tree_[tree_[tree_[clause].child(role)].child(Role::noun)].word == WordKind::name)
-        return true;
-    return false;
+    return verb.word == WordKind::verb &&
+           verbs()[static_cast<std::size_t>(verb.lexeme)].frame == Frame::dative;
   }
 
   void add_pronoun(int index, int clause) {
@@ -161,10 +151,10 @@ class Finder {
 
   // Noun phrases.
 
-  void visit_noun_phrase(int phrase, int clause) {
+  void visit_noun_phrase(int phrase, int clause, bool governed) {
     const int noun = tree_[phrase].child(Role::noun), determiner = tree_[phrase].child(Role::determiner);
     if (tree_[noun].word != WordKind::noun) return;
-    if (where(determiner) >= 0) add_article(determiner, noun, clause);
+    if (where(determiner) >= 0) add_article(determiner, noun, clause, governed);
     const int sense = other_sense_of_noun(tree_[noun].lexeme);
     if (sense >= 0) {
       const int context =
@@ -185,9 +175,11 @@ class Finder {
     return false;
   }
 
-  void add_article(int determiner, int noun, int clause) {
+  /// `governed`: by a preposition, so that no other case can be meant.
+  void add_article(int determiner, int noun, int clause, bool governed) {
     const Node& node = tree_[determiner];
-    for (const std::optional<Case> c : {std::optional<Case>(), std::optional<Case>(node.grammatical_case)})
+    for (const std::optional<Case> c : {std::optional<Case>(), std::optional<Case>(node.grammatical_case)}) {
+      if (c && !governed) return;
       for (const Gender gender : {Gender::masculine, Gender::feminine, Gender::neuter}) {
         const std::string_view wrong =
             german_article(node.determiner, gender, Number::singular, node.grammatical_case);
@@ -198,6 +190,7 @@ class Finder {
         });
         return;
       }
+    }
   }
 
   // Clauses.
@@ -224,7 +217,9 @@ class Finder {
         t[particle].german = verbs()[static_cast<std::size_t>(t[particle].lexeme)].wrong_particle;
       });
     const int negation = node.child(Role::negation);
-    if (where(negation) >= 0 && object)
+    // Before these, nicht could be theirs.
+    const bool clear = object && !node.has(Role::adverb) && !node.has(Role::instrument);
+    if (where(negation) >= 0 && clear)
       reorder(Phenomenon::negation, negation, verb,
               subordinate ? Order::subordinate_negation_early
               : inverted  ? Order::inverted_negation_early
@@ -240,23 +235,42 @@ class Finder {
     const int finite = finite_verb(node), subject = tree_[finite].cue;
     const Node& head = tree_[subject];
     if (head.word == WordKind::pronoun && head.person == Person::third && german_word(head) == "sie") return;
-    if (may_be_either_case(head) && another_may_be_subject(clause, other(head.number))) return;
+    if (may_change_places(clause, other(head.number))) return;
     Probe* const probe = add_changed(Phenomenon::agreement, finite, subject, clause,
                                      [&](Tree& t) { t[finite].number = other(t[finite].number); });
     if (probe != nullptr) probe->attractors = attractors_between(tree_, target_, subject, finite);
   }
 
-  /// Whether the verb in `number` would make a subject of the object.
-  bool another_may_be_subject(int clause, Number number) const {
+  /// Whether the clause with a verb in `number` could be read with the object as its subject, as German order allows.
+  bool may_change_places(int clause, Number number) const {
     const Node& node = tree_[clause];
-    const auto may = [&](int head) {
-      const Node& h = tree_[head];
-      if (h.grammatical_case != Case::accusative || !may_be_either_case(h)) return false;
-      return h.number == number || (h.word == WordKind::pronoun && german_word(h) == "sie");
+    const int subject = node.has(Role::subject) ? node.child(Role::subject) : node.child(Role::mark);
+    const bool of_relative = node.clause == ClauseKind::relative && node.has(Role::subject);
+    const int object = node.has(Role::object)   ? node.child(Role::object)
+                       : node.has(Role::clitic) ? node.child(Role::clitic)
+                       : of_relative            ? node.child(Role::mark)
+                                                : -1;
+    if (object < 0) return false;
+    const Node& head = tree_[head_of(object)];
+    const bool agrees = head.number == number || german_word(head) == "sie";
+    return agrees && has_form_of(object, Case::nominative) && has_form_of(subject, head.grammatical_case);
+  }
+
+  int head_of(int phrase) const {
+    return tree_[phrase].kind == Kind::word ? phrase : tree_[phrase].child(Role::noun);
+  }
+
+  /// Whether the phrase has the same words in another case.
+  bool has_form_of(int phrase, Case c) const {
+    const auto same = [&](int index) {
+      Node changed = tree_[index];
+      changed.grammatical_case = c;
+      return german_word(changed) == german_word(tree_[index]);
     };
-    for (const Role role : {Role::object, Role::clitic})
-      if (node.has(role) && may(tree_[node.child(role)].child(Role::noun))) return true;
-    return node.clause == ClauseKind::relative && !node.has(Role::object) && may(node.child(Role::mark));
+    if (tree_[phrase].kind == Kind::word) return same(phrase);
+    for (const Role role : {Role::determiner, Role::adjective, Role::further_adjective, Role::noun})
+      if (tree_[phrase].has(role) && !same(tree_[phrase].child(role))) return false;
+    return true;
   }
 
   void add_kein(int clause) {
@@ -281,38 +295,49 @@ class Finder {
   void add_attachment(int clause) {
     const Node& node = tree_[clause];
     const int object = node.child(Role::object), verb = node.child(Role::verb);
-    const auto head_of = [&](int phrase) {
-      return tree_[tree_[phrase].child(Role::inner)].child(Role::noun);
-    };
-    if (node.has(Role::place) && tree_[head_of(node.child(Role::place))].grammatical_case == Case::accusative)
+    const auto noun_of = [&](int phrase) { return head_of(tree_[phrase].child(Role::inner)); };
+    if (node.has(Role::place) && tree_[noun_of(node.child(Role::place))].grammatical_case == Case::accusative)
       add_wrong_case(node.child(Role::place), verb, clause);
     if (object < 0 || tree_[tree_[object].child(Role::noun)].word != WordKind::noun) return;
     const int noun = tree_[object].child(Role::noun);
     const int instrument = node.child(Role::instrument), attribute = tree_[object].child(Role::attribute);
     const auto move = [&](int phrase, int cue, int to_verb, int to_noun) {
-      add_changed(Phenomenon::attachment, head_of(phrase), cue, clause, [&](Tree& t) {
+      add_changed(Phenomenon::attachment, noun_of(phrase), cue, clause, [&](Tree& t) {
         t.set(clause, Role::instrument, static_cast<std::int16_t>(to_verb));
         t.set(object, Role::attribute, static_cast<std::int16_t>(to_noun));
       });
     };
-    if (instrument >= 0 && !tree_[object].has(Role::negation)) move(instrument, verb, -1, instrument);
+    const bool order_decides = !may_change_places(clause, tree_[tree_[verb].cue].number);
+    if (instrument >= 0 && !tree_[object].has(Role::negation) && order_decides)
+      move(instrument, verb, -1, instrument);
     if (attribute < 0 || instrument >= 0) return;
     if (prepositions()[static_cast<std::size_t>(tree_[attribute].lexeme)].two_way)
       add_wrong_case(attribute, noun, clause);
-    else
+    else if (order_decides && !is_beside_subject(clause))
       move(attribute, noun, attribute, -1);
+  }
+
+  /// Whether a phrase before the object would be next to the subject, and could be of that.
+  bool is_beside_subject(int clause) const {
+    const Node& node = tree_[clause];
+    return node.order != Order::main && !node.has(Role::adverb) && node.has(Role::subject) &&
+           tree_[head_of(node.child(Role::subject))].word == WordKind::noun;
   }
 
   /// Where it is in place of where it goes, or the other way round.
   void add_wrong_case(int phrase, int cue, int clause) {
     const int inner = tree_[phrase].child(Role::inner);
-    add_changed(Phenomenon::attachment, tree_[inner].child(Role::noun), cue, clause, [&](Tree& t) {
+    const auto change = [&](Tree& t, auto feature) {
       for (const Role role : {Role::determiner, Role::adjective, Role::further_adjective, Role::noun})
-        if (t[inner].has(role)) {
-          Case& c = t[t[inner].child(role)].grammatical_case;
-          c = c == Case::dative ? Case::accusative : Case::dative;
-        }
+        if (t[inner].has(role)) feature(t[t[inner].child(role)]);
+    };
+    Tree wrong = tree_, other_number = tree_;
+    change(wrong, [](Node& n) {
+      n.grammatical_case = n.grammatical_case == Case::dative ? Case::accusative : Case::dative;
     });
+    change(other_number, [](Node& n) { n.number = other(n.number); });
+    if (german_tokens(wrong) == german_tokens(other_number)) return;  // "hinter den Jungen"
+    add(Phenomenon::attachment, tree_[inner].child(Role::noun), cue, clause, wrong);
   }
 
   void add_verb_sense(int clause) {

@@ -171,7 +171,8 @@ class Writer {
     const Node& node = tree_[index];
     const std::string_view form = german_ ? german_word(node) : english_word(node);
     if (form.empty()) return -1;
-    if (form == "," && (side_.tokens.empty() || side_.tokens.back() == ",")) return -1;
+    if (form == "," && (side_.tokens.empty() || side_.tokens.back() == "," || side_.tokens.back() == "und"))
+      return -1;
     if (form == "." && side_.tokens.back() == ",") drop_last();
     if (!german_ && !side_.tokens.empty() && side_.tokens.back() == "a" &&
         std::string_view("aeiou").find(form[0]) != std::string_view::npos)

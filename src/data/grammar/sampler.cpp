@@ -50,8 +50,8 @@ class Sampler {
  private:
   Tree& tree() { return result_.tree; }
   Node& node(int index) { return result_.tree[index]; }
-  bool chance(int percent) { return random_.next() % 100 < static_cast<std::uint32_t>(percent); }
-  int below(std::size_t n) { return static_cast<int>(random_.next() % n); }
+  bool chance(int percent) { return below(100) < percent; }
+  int below(std::size_t n) { return static_cast<int>(random_.below(n)); }
 
   /// A row that `fits`, each with the same probability.
   template <class Row, class Fits>
@@ -172,7 +172,7 @@ class Sampler {
     Node clause;
     clause.kind = Kind::clause;
     clause.clause = kind;
-    clause.depth = static_cast<std::int8_t>(depth);
+    clause.depth = static_cast<std::int16_t>(depth);
     clause.order = kind == ClauseKind::main ? Order::main : Order::subordinate;
     clause.past = chance(p_.past);
     return tree().add(clause);
@@ -348,12 +348,12 @@ class Sampler {
   }
 
   std::int16_t new_subject(int clause, const Verb& v) {
-    if ((v.subjects & person) != 0 && chance(15)) {
-      const int who = below(5);
-      if (who == 0) return pronoun(Gender::masculine, Number::singular, Case::nominative, Person::first);
-      if (who == 1) return pronoun(Gender::masculine, Number::plural, Case::nominative, Person::first);
-      return pronoun(who == 2 ? Gender::masculine : Gender::feminine,
-                     who == 4 ? Number::plural : Number::singular, Case::nominative);
+    if ((v.subjects & person) != 0 && chance(20)) {
+      const int who = below(6);  // I has verb forms of its own, which would be rare
+      if (who < 2) return pronoun(Gender::masculine, Number::singular, Case::nominative, Person::first);
+      if (who == 2) return pronoun(Gender::masculine, Number::plural, Case::nominative, Person::first);
+      return pronoun(who == 3 ? Gender::masculine : Gender::feminine,
+                     who == 5 ? Number::plural : Number::singular, Case::nominative);
     }
     return noun_phrase({v.subjects, Case::nominative, Place::subject, node(clause).depth});
   }

@@ -126,7 +126,7 @@ struct Node {
   bool past = false;      ///< clause and its verbs
   bool joined = false;    ///< verb: with its particle
   bool english_only = false, german_only = false;
-  std::int8_t depth = 0;      ///< clause: how many it is embedded in
+  std::int16_t depth = 0;     ///< clause: how many it is embedded in
   std::int16_t lexeme = -1;   ///< row of the word's table
   std::int16_t partner = -1;  ///< word: which it is aligned with where it has no form of its own on one side
   bool sure_partner = false;
