@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need, from Debian's (or Ubuntu's) packages. Does nothing where all is there.
 # Usage: tools/install-dependencies.sh [PRESET | bench]; the preset thread needs a second compiler, bench what
-# tools/bench/ compares with.
+# tools/bench/ compares and draws with.
 set -euo pipefail
 
 packages=(
@@ -15,7 +15,7 @@ packages=(
 )
 
 [ "${1:-}" != thread ] || packages+=(clang libomp-dev)
-[ "${1:-}" != bench ] || packages+=(python3-torch python3-h5py libopenblas0-openmp)
+[ "${1:-}" != bench ] || packages+=(python3-torch python3-h5py libopenblas0-openmp gnuplot-nox)
 
 missing=()
 for package in "${packages[@]}"; do

@@ -3,6 +3,7 @@
 
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "tools/program.h"
@@ -39,8 +40,8 @@ TEST(BenchTrain, ReportsItsFiguresAsJson) {
               ElementsAre("name", "threads", "precision", "steps", "repetitions", "target_tokens_per_step",
                           "target_tokens_per_second", "source_tokens_per_second",
                           "target_tokens_per_second_repetitions", "seconds_per_step", "gflops",
-                          "gemm_limit_gflops", "gemm_limit_share", "peak_memory_bytes", "parameters",
-                          "flops_per_target_token", "loss", "profile"));
+                          "gemm_limit_gflops", "gemm_limit_share", "peak_memory_bytes", "arena_bytes",
+                          "parameters", "flops_per_target_token", "loss", "profile"));
   EXPECT_EQ(report["name"], "tiny");
   EXPECT_EQ(report["threads"], 2);
   EXPECT_EQ(report["precision"], "f32");
@@ -91,6 +92,38 @@ TEST(BenchTrain, WritesItsBatches) {
     for (const json& sentence : batch["target"]) target_tokens += sentence.size();
   }
   EXPECT_EQ(json::parse(outcome.out)["target_tokens_per_step"], static_cast<double>(target_tokens) / 2);
+}
+
+TEST(BenchTrain, TrainsOnRandomSentencesOfOneLength) {
+  const std::string path = fresh_path("random.jsonl");
+  const Outcome outcome = run(bench_train({"--json", "--length", "60", "--set", "tokenizer.vocab_size=50",
+                                           "--set", "data.task=files", "--write-batches", path}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("train: 8 pairs, 8 kept"));
+  const json report = json::parse(outcome.out);
+  EXPECT_EQ(report["target_tokens_per_step"], 240) << "as many sentences as training.batch_tokens, 256, hold";
+  EXPECT_GT(report["arena_bytes"], 0);
+  EXPECT_LT(report["arena_bytes"], report["peak_memory_bytes"]);
+  std::set<int> ids;
+  for (const json& batch : json_lines(read_text(path)))
+    for (const char* side : {"source", "target"}) {
+      ASSERT_EQ(batch[side].size(), 4U);
+      for (const json& sentence : batch[side]) {
+        ASSERT_EQ(sentence.size(), 60U);
+        EXPECT_EQ(sentence.back(), 2);
+        ids.insert(sentence.begin(), sentence.end());
+      }
+    }
+  // 944 draws from 47 words leave one out once in ten million times.
+  EXPECT_EQ(ids.size(), 48U) << "all ordinary ids and that of the end";
+  EXPECT_EQ(*ids.begin(), 2);
+  EXPECT_EQ(*ids.rbegin(), 49);
+}
+
+TEST(BenchTrain, TakesASentenceLongerThanABatchOrThanTheModelHasPlacesFor) {
+  const Outcome outcome = run(bench_train({"--json", "--length", "300"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["target_tokens_per_step"], 300);
 }
 
 TEST(BenchTrain, PrintsATableByDefault) {
@@ -229,6 +262,8 @@ TEST(Bench, RefusesWrongUsage) {
                         {{"bench", "train", "/no/such.yaml"}, 2, "/no/such.yaml"},
                         {bench_train({"--steps", "0"}), 2, "--steps"},
                         {bench_train({"--repetitions", "0"}), 2, "--repetitions"},
+                        {bench_train({"--length", "1"}), 2, "--length"},
+                        {bench_train({"--length", "65537"}), 2, "--length"},
                         {bench_train({"--set", "model.heads=3"}), 2, "does not divide d_model 16"},
                         {bench_train({"--set", "training.initial_checkpoint=x"}), 2, "expected null"},
                         {{"bench", "train", tiny_config(), "--steps", "100000"}, 3, "expected at most"},

@@ -13,12 +13,14 @@
 #include "polyhead/nn/flops.h"
 #include "polyhead/train/training_data.h"
 #include "polyhead/train/updater.h"
+#include "random_pairs.h"
 
 namespace polyhead::tools {
 namespace {
 
 struct Options : ConfigOptions {
   int steps = 20, repetitions = 3, threads = 1;
+  int length = 0;  ///< of random sentences; 0: the training text
   bool profile = false, json = false;
   std::string batches;
 };
@@ -68,6 +70,8 @@ class TrainBench {
  private:
   void warm_up();
   void repeat(int repetition);
+  /// The most that activations and temporaries of all threads ever took.
+  std::int64_t arena_bytes();
 
   const Options& options_;
   train::Config config_;
@@ -83,16 +87,19 @@ class TrainBench {
   std::vector<double> seconds_;
 };
 
-train::Config checked(train::Config config) {
+train::Config checked_configuration(const Options& o) {
+  train::Config config = configuration(o);
   require(!config.training.initial_checkpoint,
           "training.initial_checkpoint: bench starts from initial values, expected null");
+  if (o.length > 0) allow_length(config, o.length);
   return config;
 }
 
 TrainBench::TrainBench(const Options& o)
     : options_(o),
-      config_(checked(configuration(o))),
-      data_(train::load_training_data(config_, nullptr)),
+      config_(checked_configuration(o)),
+      data_(o.length > 0 ? random_pairs(config_, o.length, o.steps)
+                         : train::load_training_data(config_, nullptr)),
       model_(train::make_model(config_, data_.pipeline)),
       plan_(data::BatchPlan::training(
           data_.corpus, std::int64_t{config_.training.batch_tokens} * config_.training.accumulate,
@@ -126,6 +133,12 @@ void TrainBench::repeat(int repetition) {
                        loss_));
 }
 
+std::int64_t TrainBench::arena_bytes() {
+  std::size_t bytes = 0;
+  for (const train::Worker& worker : updater_.workers()) bytes += worker.peak_bytes();
+  return static_cast<std::int64_t>(bytes);
+}
+
 Json TrainBench::run() {
   complain(data_.corpus.report().summary("train", train::training_filter(config_)));
   if (!options_.batches.empty()) write_output(options_.batches, batch_lines(data_.corpus, batches_));
@@ -152,6 +165,7 @@ Json TrainBench::run() {
               {"gemm_limit_gflops", limit_.gflops()},
               {"gemm_limit_share", gflops / limit_.gflops()},
               {"peak_memory_bytes", peak_memory_bytes()},
+              {"arena_bytes", arena_bytes()},
               {"parameters", model_.parameters().count()},
               {"flops_per_target_token", flops / target},
               {"loss", loss_}};
@@ -185,6 +199,12 @@ Command add_bench_train(CLI::App& bench) {
       ->add_option("--repetitions", o->repetitions, "repetitions of the same batches; medians are reported")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--length", o->length,
+          "random words in place of the training text: sentences of this many tokens a side, the end token "
+          "counted, from a vocabulary of tokenizer.vocab_size ids")
+      ->check(CLI::Range(2, 65536));
   add_threads(*command, o->threads);
   command->add_flag("--profile", o->profile, "report time by op");
   command->add_option("--write-batches", o->batches, "write the batches' ids, a JSON object a line")
