@@ -70,6 +70,15 @@ BatchPlan BatchPlan::training(const ParallelCorpus& corpus, std::int64_t batch_t
   return plan;
 }
 
+std::span<const std::int32_t> BatchPlan::largest(const ParallelCorpus& corpus) const {
+  std::int64_t best = 0, most = -1;
+  for (std::int64_t i = 0; i < size(); ++i) {
+    const std::int64_t tokens = count_tokens(corpus, (*this)[i]).both();
+    if (tokens > most) best = i, most = tokens;
+  }
+  return (*this)[best];
+}
+
 BatchPlan BatchPlan::validation(const ParallelCorpus& corpus, std::int64_t batch_tokens) {
   std::vector<std::int32_t> pairs = all_pairs(corpus);
   sort_by_length(corpus, pairs);

@@ -1,6 +1,7 @@
 #include "polyhead/train/slab_reduce.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace polyhead::train {
 
@@ -98,6 +99,12 @@ const TreeReduction::Node& TreeReduction::root() const {
 }
 
 const Tensor& TreeReduction::gradients() const { return slab(root().slab); }
+
+std::int64_t TreeReduction::touched_bytes(std::int64_t threads) const {
+  const auto max_shards = static_cast<std::int64_t>(slabs_.size());
+  const auto levels = static_cast<std::int64_t>(std::bit_width(slabs_.size() - 1));
+  return std::min(max_shards, threads + levels) * static_cast<std::int64_t>(slab(0).bytes());
+}
 
 const ShardTotals& TreeReduction::totals() const { return root().totals; }
 

@@ -143,6 +143,10 @@ TrainResult Trainer::run() {
       plan = data::BatchPlan::training(
           data_.corpus, std::int64_t{config_.training.batch_tokens} * config_.training.accumulate,
           config_.seed, static_cast<std::uint64_t>(planned_epoch));
+      if (last_.step == 0)
+        observer_.message(concat("memory: about ",
+                                 updater_.expected_memory(data_.corpus, plan.largest(data_.corpus)) >> 20,
+                                 " MiB for updates"));
     }
     update(plan[state_.batch]);
     ++state_.batch;

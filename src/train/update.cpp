@@ -77,16 +77,31 @@ GradientStep::GradientStep(const nn::Transformer& model, int shards, Precision p
     copies_.emplace(Shape{model.parameters().slab_size()}, DType::bf16);
 }
 
+std::optional<HalfPrecision> GradientStep::refresh_copies() const {
+  if (!copies_) return std::nullopt;
+  const HalfPrecision half{model_.parameters().slab(), copies_->tensor()};
+  kernels::to_bf16(half.weights.span<float>(), half.copies.span<BFloat16>());
+  return half;
+}
+
+std::int64_t GradientStep::dry_run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs) {
+  data::cut_shards(corpus, pairs, shards_);
+  const auto largest = *std::max_element(shards_.begin(), shards_.end(), [&](auto a, auto b) {
+    return data::count_tokens(corpus, a).both() < data::count_tokens(corpus, b).both();
+  });
+  const std::optional<HalfPrecision> half = refresh_copies();
+  reduction_.begin(1);
+  workers_[0].run(model_, corpus, largest, 0, 0, RngKey{}, reduction_.acquire(0), half ? &*half : nullptr);
+  const auto others = static_cast<std::int64_t>(workers_.size()) - 1;
+  return others * static_cast<std::int64_t>(workers_[0].peak_bytes()) + reduction_.touched_bytes(others);
+}
+
 const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus,
                                        std::span<const std::int32_t> pairs, double label_smoothing,
                                        RngKey key) {
   data::cut_shards(corpus, pairs, shards_);
   const auto n = static_cast<std::int64_t>(shards_.size());
-  std::optional<HalfPrecision> half;
-  if (copies_) {
-    half = {model_.parameters().slab(), copies_->tensor()};
-    kernels::to_bf16(half->weights.span<float>(), half->copies.span<BFloat16>());
-  }
+  const std::optional<HalfPrecision> half = refresh_copies();
   reduction_.begin(n);
   parallel_for(static_cast<int>(workers_.size()), n, [&](std::int64_t i, int worker) {
     const auto shard = shards_[static_cast<std::size_t>(i)];

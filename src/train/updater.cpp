@@ -1,7 +1,10 @@
 #include "polyhead/train/updater.h"
 
+#include <algorithm>
+
 #include "finite.h"
 #include "polyhead/core/clock.h"
+#include "polyhead/core/memory.h"
 
 namespace polyhead::train {
 namespace {
@@ -23,7 +26,15 @@ Updater::Updater(const Config& config, nn::Transformer& model, int threads)
       gradient_(model, config.training.shards(), config.training.precision, workers_),
       adam_(config.training.adam, decay_ranges(model.parameters())),
       schedule_(config.training.schedule, config.model.d_model) {
+  for (const Slab* moment : {&first_moment_, &second_moment_})
+    fill_zero(moment->tensor());  // there when memory is counted
   if (config.training.ema_decay > 0) average_.emplace(Shape{model.parameters().slab_size()}, DType::f32);
+}
+
+std::int64_t Updater::expected_memory(const data::ParallelCorpus& corpus,
+                                      std::span<const std::int32_t> pairs) {
+  const std::int64_t others = gradient_.dry_run(corpus, pairs);
+  return std::max(peak_resident_bytes(), resident_bytes() + others);
 }
 
 StepReport Updater::run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,

@@ -62,7 +62,7 @@ Validation::Validation(const Config& config, const data::ParallelText& text,
 
 Figures Validation::run(const nn::Transformer& model, std::span<const Metric> decoded,
                         std::span<Worker> workers) const {
-  Figures figures = loss_figures(model, corpus_, config_.training.batch_tokens, workers);
+  Figures figures = loss_figures(model, corpus_, config_.training.shard_tokens(), workers);
   if (decoded.empty()) return figures;
   Config greedy = config_;
   greedy.decoding.method = decode::Method::beam;

@@ -91,6 +91,11 @@ TEST(BatchPlan, ALongSentenceIsABatchOfItsOwn) {
       ::testing::UnorderedElementsAre(::testing::UnorderedElementsAre(0, 2), ElementsAre(1), ElementsAre(3)));
 }
 
+TEST(BatchPlan, FindsTheLargest) {
+  const auto corpus = corpus_of_lengths({{2, 5}, {9, 5}, {3, 6}});
+  EXPECT_THAT(BatchPlan::validation(corpus, 6).largest(corpus), ElementsAre(1));
+}
+
 TEST(BatchPlan, ValidationIsInOrderOfLength) {
   const auto corpus = corpus_of_lengths({{1, 5}, {4, 2}, {2, 2}, {1, 1}, {2, 2}});
   EXPECT_THAT(list(BatchPlan::validation(corpus, 6)),

@@ -36,12 +36,12 @@ TEST(BenchTrain, ReportsItsFiguresAsJson) {
   const auto report = nlohmann::ordered_json::parse(outcome.out);
   std::vector<std::string> keys;
   for (const auto& [key, value] : report.items()) keys.push_back(key);
-  EXPECT_THAT(keys,
-              ElementsAre("name", "threads", "precision", "steps", "repetitions", "target_tokens_per_step",
-                          "target_tokens_per_second", "source_tokens_per_second",
-                          "target_tokens_per_second_repetitions", "seconds_per_step", "gflops",
-                          "gemm_limit_gflops", "gemm_limit_share", "peak_memory_bytes", "arena_bytes",
-                          "parameters", "flops_per_target_token", "loss", "profile"));
+  EXPECT_THAT(
+      keys, ElementsAre("name", "threads", "precision", "steps", "repetitions", "target_tokens_per_step",
+                        "target_tokens_per_second", "source_tokens_per_second",
+                        "target_tokens_per_second_repetitions", "seconds_per_step", "gflops",
+                        "gemm_limit_gflops", "gemm_limit_share", "peak_memory_bytes", "expected_memory_bytes",
+                        "arena_bytes", "parameters", "flops_per_target_token", "loss", "profile"));
   EXPECT_EQ(report["name"], "tiny");
   EXPECT_EQ(report["threads"], 2);
   EXPECT_EQ(report["precision"], "f32");
@@ -52,6 +52,16 @@ TEST(BenchTrain, ReportsItsFiguresAsJson) {
   EXPECT_NEAR(report["gflops"].get<double>(), rate * report["flops_per_target_token"].get<double>() / 1e9,
               1e-9 * rate);
   EXPECT_GT(report["gemm_limit_share"], 0);
+}
+
+TEST(BenchTrain, ExpectsTheMemoryThatItTakes) {
+  for (const std::string precision : {"f32", "bf16"}) {
+    const json report = json::parse(
+        run(bench_train({"--json", "--set", "model.d_model=512", "--set", "training.precision=" + precision}))
+            .out);
+    const double taken = report["peak_memory_bytes"];
+    EXPECT_NEAR(report["expected_memory_bytes"].get<double>(), taken, 0.1 * taken) << precision;
+  }
 }
 
 TEST(BenchTrain, ProfilesEveryOpInBothPasses) {

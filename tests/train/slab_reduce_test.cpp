@@ -134,6 +134,13 @@ TEST(TreeReductionTest, UsesFewSlabsInOrder) {
   EXPECT_LE(used.size(), 7U);  // one at work and at most one waiting on each of six levels
 }
 
+TEST(TreeReductionTest, SaysHowMuchItTouches) {
+  EXPECT_EQ(TreeReduction(8, 100, DType::f32).touched_bytes(1), 4 * 400);
+  EXPECT_EQ(TreeReduction(8, 100, DType::f64).touched_bytes(2), 5 * 800);
+  EXPECT_EQ(TreeReduction(3, 100, DType::f32).touched_bytes(64), 3 * 400);
+  EXPECT_EQ(TreeReduction(1, 100, DType::f32).touched_bytes(1), 400);
+}
+
 TEST(TreeReductionTest, AnAbandonedStepIsDropped) {
   TreeReduction reduction(4, size, DType::f32);
   reduction.begin(4);

@@ -162,6 +162,12 @@ TEST_F(TrainerTest, KeepsSeveralBest) {
   EXPECT_THAT(best_checkpoints(path("best"), 3), ::testing::Contains(file("best", scores[2].second)));
 }
 
+TEST_F(TrainerTest, SaysHowMuchMemoryItWillTake) {
+  run("memory", {});
+  EXPECT_THAT(observer_.messages,
+              ::testing::Contains(::testing::MatchesRegex("memory: about [0-9]+ MiB for updates")));
+}
+
 TEST_F(TrainerTest, NeitherCountsNorLeavesTornCheckpoints) {
   run("torn", {never_validate});
   tear("torn", 12);

@@ -1,7 +1,6 @@
 #include "bench.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -42,12 +41,6 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
-}
-
-std::int64_t peak_memory_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 GemmLimit::GemmLimit(const nn::ModelConfig& c, std::int64_t target_vocabulary, int threads)

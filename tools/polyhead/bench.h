@@ -16,9 +16,6 @@ using Json = nlohmann::ordered_json;
 /// The middle one, or the mean of the middle two; `values` is not empty.
 double median(std::vector<double> values);
 
-/// The most memory that the process ever had resident, in bytes.
-std::int64_t peak_memory_bytes();
-
 /// amount / s for each s of `seconds`.
 std::vector<double> rates(double amount, const std::vector<double>& seconds);
 

@@ -8,6 +8,7 @@
 #include "model.h"
 #include "polyhead/core/clock.h"
 #include "polyhead/core/error.h"
+#include "polyhead/core/memory.h"
 #include "polyhead/decode/translate.h"
 #include "polyhead/train/validation.h"
 
@@ -110,7 +111,7 @@ Json DecodeBench::run() {
               {"output_tokens_per_second_repetitions", rates(output, seconds_)},
               {"sentences_per_second", median(rates(sentences, seconds_))},
               {"seconds", median(seconds_)},
-              {"peak_memory_bytes", peak_memory_bytes()},
+              {"peak_memory_bytes", peak_resident_bytes()},
               {"parameters", loaded_.model->parameters().count()},
               {"log_probability_per_token", output > 0 ? log_probability_ / output : 0.0}};
   if (options_.profile) report["profile"] = profile_rows();

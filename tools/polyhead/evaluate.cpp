@@ -86,7 +86,7 @@ Scores model_scores(const Options& o, const train::LoadedModel& loaded, const Te
              corpus.report().summary(text.name, {.max_length = loaded.config.model.max_length - 1}));
   std::vector<train::Worker> workers(static_cast<std::size_t>(o.threads));
   const train::Figures figures =
-      train::loss_figures(*loaded.model, corpus, loaded.config.training.batch_tokens, workers);
+      train::loss_figures(*loaded.model, corpus, loaded.config.training.shard_tokens(), workers);
   Scores scores;
   for (const std::string& metric : model_metrics())
     scores.emplace_back(metric, model_score(metric, figures, corpus));

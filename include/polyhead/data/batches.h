@@ -26,6 +26,8 @@ class BatchPlan {
   /// batch_tokens < 1.
   static BatchPlan training(const ParallelCorpus& corpus, std::int64_t batch_tokens, std::uint64_t seed,
                             std::uint64_t epoch);
+  /// The batch of the most tokens.
+  std::span<const std::int32_t> largest(const ParallelCorpus& corpus) const;
   /// Validation: the whole corpus in order of (target, source) length, the same each time.
   static BatchPlan validation(const ParallelCorpus& corpus, std::int64_t batch_tokens);
 

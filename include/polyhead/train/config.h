@@ -113,6 +113,8 @@ struct TrainingConfig {
   static constexpr int most_shards = 4096;
   /// Shards of an update.
   int shards() const { return lanes.of(batch_tokens) * accumulate; }
+  /// Most target tokens of a shard, as far as sentences end there.
+  int shard_tokens() const { return std::max(1, batch_tokens / lanes.of(batch_tokens)); }
   /// Metrics of a validation that need translations.
   std::vector<Metric> decoded_metrics() const {
     std::vector<Metric> metrics = validation_metrics;

@@ -41,6 +41,9 @@ class TreeReduction {
   /// Of all shards; Error before the last is complete. Valid until the next begin().
   const Tensor& gradients() const;
   const ShardTotals& totals() const;
+  /// Bytes of the slabs that steps of max_shards on `threads` threads touch: besides those being worked on, one waits at
+  /// each level of the tree.
+  std::int64_t touched_bytes(std::int64_t threads) const;
 
  private:
   enum class State { untouched, acquired, summing, waiting, merged };

@@ -40,6 +40,9 @@ class GradientStep {
  public:
   /// Runs on as many threads as there are workers, and at most on one a shard; in f32 where the machine has no bf16.
   GradientStep(const nn::Transformer& model, int shards, Precision precision, std::span<Worker> workers);
+  /// Runs the largest shard of `pairs` on one thread, for what that takes of memory: what the first update will find
+  /// ready. Returns the bytes that the other threads and shards will add.
+  std::int64_t dry_run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs);
   /// Gradients and totals of `pairs`, summed over target tokens. Valid until the next call.
   const TreeReduction& run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
                            double label_smoothing, RngKey key);
@@ -50,6 +53,7 @@ class GradientStep {
   std::vector<std::span<const std::int32_t>> shards_;
   TreeReduction reduction_;
   std::optional<Slab> copies_;  ///< bf16 weights of mixed precision
+  std::optional<HalfPrecision> refresh_copies() const;
 };
 
 /// Loss and accuracy over a whole corpus, without gradients: unsmoothed, in nats per target token.

@@ -36,6 +36,10 @@ class Updater {
   /// when the loss or the gradient norm is not finite; the weights are then as before.
   StepReport run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs, std::int64_t step);
 
+  /// Bytes that the process will have resident at the peak of updates no larger than that of `pairs`: what it has after a
+  /// dry run of the largest shard, and what the other threads and shards will add. Changes nothing.
+  std::int64_t expected_memory(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs);
+
   const Tensor& first_moment() const { return first_moment_.tensor(); }
   const Tensor& second_moment() const { return second_moment_.tensor(); }
   /// The moving average of the weights; null where there is none. Begins as whoever trains fills it.
