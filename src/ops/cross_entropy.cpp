@@ -8,6 +8,7 @@
 
 #include "operand.h"
 #include "polyhead/kernels/gemm.h"
+#include "polyhead/kernels/simd.h"
 #include "polyhead/kernels/vector_math.h"
 #include "polyhead/tensor/arena.h"
 
@@ -15,6 +16,7 @@ namespace polyhead::ops {
 namespace {
 
 using kernels::Transpose;
+namespace simd = kernels::simd;
 
 /// Tokens whose logits exist at a time, and words of the vocabulary whose logits for all of them are worked on together:
 /// such a tile, its weights and their gradient stay in the core's own cache between the passes over them.
@@ -46,22 +48,38 @@ struct RowStatistics {
 /// z <- z + bias, and its statistics, in one pass; bias may be null.
 template <class T>
 RowStatistics<T> add_bias(T* z, const T* bias, std::int64_t n) {
-  T max = -std::numeric_limits<T>::infinity(), sum = 0;
-  if (bias) {  // NOLINT(bugprone-branch-clone): the check does not see into OpenMP loops
-#pragma omp simd reduction(max : max) reduction(+ : sum)
-    for (std::int64_t j = 0; j < n; ++j) {
-      z[j] += bias[j];
-      max = z[j] > max ? z[j] : max;
-      sum += z[j];
-    }
-  } else {
-#pragma omp simd reduction(max : max) reduction(+ : sum)
-    for (std::int64_t j = 0; j < n; ++j) {
-      max = z[j] > max ? z[j] : max;
-      sum += z[j];
-    }
+  constexpr std::int64_t step = simd::lanes<T>;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  simd::Vec<T> max[2] = {simd::broadcast(lowest), simd::broadcast(lowest)}, sum[2] = {};
+  const auto count = [&](int side, const simd::Vec<T>& x) __attribute__((always_inline)) {
+    max[side] = simd::max<T>(x, max[side]);
+    sum[side] += x;
+  };
+  const auto at = [&](std::int64_t j) __attribute__((always_inline)) {
+    simd::Vec<T> x = simd::load(z + j);
+    if (!bias) return x;
+    x += simd::load(bias + j);
+    simd::store(z + j, x);
+    return x;
+  };
+  std::int64_t j = 0;
+  for (; j + 2 * step <= n; j += 2 * step) {
+    count(0, at(j));
+    count(1, at(j + step));
   }
-  return {max, sum};
+  for (; j < n; j += step) {
+    const std::int64_t left = std::min(step, n - j);
+    if (left == step) {
+      count(0, at(j));
+      continue;
+    }
+    simd::Vec<T> x = simd::load_first(z + j, left, lowest);
+    if (bias) x += simd::load_first(bias + j, left, T{0});
+    simd::store_first(z + j, left, x);
+    max[1] = simd::max<T>(x, max[1]);
+    sum[1] += simd::select_first<T>(left, x, simd::Vec<T>{});
+  }
+  return {simd::max<T>(simd::max<T>(max[0], max[1])), simd::sum<T>(sum[0] + sum[1])};
 }
 
 template <class T>
@@ -156,7 +174,8 @@ struct Block {
     for (std::int64_t t = 0; t < tile_count(); ++t) {
       const std::int64_t n = width(t), first = t * tile_words;
       for (std::int64_t i = 0; i < count; ++i) logit_gradient(t, i);
-      const In* g = operand_of(tile(t), padded * n);
+      if constexpr (!std::is_same_v<In, T>) std::fill_n(rounded + count * n, (padded - count) * n, In{});
+      const In* g = operands(t);
       kernels::gemm(exec.scratch, Transpose::no, Transpose::no, padded, d, n, g, n, weight + first * d, d,
                     saved.dx.as<T>() + begin * d, d, t > 0);
       kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, n, d, padded, g, n, x, d,
@@ -175,15 +194,16 @@ struct Block {
     for (std::int64_t j = 0; j < n; ++j) z[j] = z[j] * scale - uniform;
     if (contains(t, target(i))) z[target(i) - t * tile_words] -= static_cast<T>(1 - op.label_smoothing);
     if (db) axpy(T{1}, z, db, n);
+    if constexpr (!std::is_same_v<In, T>)
+      kernels::to_bf16({z, static_cast<std::size_t>(n)}, {rounded + i * n, static_cast<std::size_t>(n)});
   }
 
-  const In* operand_of(const T* g, std::int64_t n) const {
-    if constexpr (std::is_same_v<In, T>) {
-      return g;
-    } else {
-      kernels::to_bf16({g, static_cast<std::size_t>(n)}, {rounded, static_cast<std::size_t>(n)});
+  /// A tile of gradients as an operand of matrix products.
+  const In* operands(std::int64_t t) const {
+    if constexpr (std::is_same_v<In, T>)
+      return tile(t);
+    else
       return rounded;
-    }
   }
 };
 

@@ -40,12 +40,11 @@ Shape Linear::shape(const Tensor& x, const Tensor& weight, const Tensor& bias) c
 Linear::Saved Linear::forward(Exec& exec, const Tensor& x, const Tensor& weight, const Tensor& bias,
                               const Tensor& y) const {
   const Saved saved{gradient_needs_input(activation) ? exec.activations.tensor(y.shape, y.dtype) : Tensor{},
-                    y};
+                    y, kept_operand(exec, x)};
   const Tensor z = saved.pre_activation ? saved.pre_activation : y;
   {
     const ArenaScope scope(exec.scratch);
-    kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, operand(exec, x), operand(exec, weight), z,
-                  false);
+    kernels::gemm(exec.scratch, Transpose::no, Transpose::yes, saved.x, operand(exec, weight), z, false);
   }
   if (!bias && activation == Activation::none) return saved;
   const std::int64_t n = y.cols();
@@ -59,7 +58,7 @@ Linear::Saved Linear::forward(Exec& exec, const Tensor& x, const Tensor& weight,
   return saved;
 }
 
-void Linear::backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor& x, const Tensor& weight,
+void Linear::backward(Exec& exec, const Saved& saved, const Tensor& dy, const Tensor&, const Tensor& weight,
                       const Tensor&, Grad dx, Grad dweight, Grad dbias) const {
   const ArenaScope scope(exec.scratch);
   const std::int64_t n = dy.cols();
@@ -77,7 +76,7 @@ void Linear::backward(Exec& exec, const Saved& saved, const Tensor& dy, const Te
   if (dx)
     kernels::gemm(exec.scratch, Transpose::no, Transpose::no, left, operand(exec, weight), dx.tensor, true);
   if (dweight)
-    kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, left, operand(exec, x), dweight.tensor, true);
+    kernels::gemm(exec.scratch, Transpose::yes, Transpose::no, left, saved.x, dweight.tensor, true);
 }
 
 }  // namespace polyhead::ops

@@ -16,4 +16,17 @@ inline Tensor operand(Exec& exec, const Tensor& x) {
   return copy;
 }
 
+/// The same for an operand that backward will want again: the copy is among the activations.
+inline Tensor kept_operand(Exec& exec, const Tensor& x) {
+  if (!exec.half || x.dtype != DType::f32 || !x) return x;
+  if (const Tensor copy = exec.half->copy_of(x)) return copy;
+  HalfPrecision::Kept& kept = exec.half->kept;
+  if (kept.source != x.data || kept.copy.shape != x.shape || kept.rewinds != exec.activations.rewinds()) {
+    const Tensor copy = exec.activations.tensor(x.shape, DType::bf16);
+    kernels::to_bf16(x.span<float>(), copy.span<BFloat16>());
+    kept = {x.data, copy, exec.activations.rewinds()};
+  }
+  return kept.copy;
+}
+
 }  // namespace polyhead::ops

@@ -48,8 +48,9 @@ ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus
   const data::PackedBatch batch = data::pack(corpus, pairs, buffers);
 
   const bool training = static_cast<bool>(gradients);
-  Exec exec{activations_, scratch_, key, training, half};
-  exec.profile = profile_;
+  std::optional<HalfPrecision> own;  // what it remembers is of one thread
+  if (half) own = *half;
+  Exec exec{activations_, scratch_, key, training, own ? &*own : nullptr, profile_};
   Tape tape(exec, training);
   const nn::Context context{tape, model.parameters(), gradients};
   const DType dtype = model.parameters().dtype();

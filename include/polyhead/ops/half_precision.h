@@ -11,6 +11,13 @@ struct HalfPrecision {
   Tensor weights;  ///< f32: the slab of all parameters
   Tensor copies;   ///< bf16: the same elements, rounded once an update
 
+  /// The operand that was rounded last, for who takes the same one next: query, key and value of an attention do.
+  struct Kept {
+    const void* source = nullptr;
+    Tensor copy;
+    std::size_t rewinds = 0;  ///< of the arena of activations, where the copy is
+  } kept = {};
+
   /// The part of `copies` that belongs to x, a part of `weights`; empty when it is not one.
   Tensor copy_of(const Tensor& x) const {
     const auto* begin = static_cast<const float*>(weights.data);

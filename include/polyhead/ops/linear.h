@@ -14,6 +14,7 @@ struct Linear {
   struct Saved {
     Tensor pre_activation;  ///< x Wᵀ + b where f′ needs it (gelu, swish); else empty
     Tensor y;
+    Tensor x;  ///< as an operand of matrix products: rounded in mixed precision
   };
   Shape shape(const Tensor& x, const Tensor& weight, const Tensor& bias) const;
   Saved forward(Exec& exec, const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& y) const;

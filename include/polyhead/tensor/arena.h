@@ -43,14 +43,19 @@ class Arena {
     return static_cast<T*>(take(count * sizeof(T)));
   }
   Mark mark() const { return used_; }
-  void rewind(Mark mark) { used_ = mark; }
+  void rewind(Mark mark) {
+    used_ = mark;
+    ++rewinds_;
+  }
+  /// How often memory was given back: what was taken before is still there while this stays the same.
+  std::size_t rewinds() const { return rewinds_; }
   /// The most bytes ever in use.
   std::size_t peak() const { return peak_; }
 
  private:
   void* take(std::size_t bytes);
   Pages pages_;
-  std::size_t used_ = 0, peak_ = 0;
+  std::size_t used_ = 0, peak_ = 0, rewinds_ = 0;
 };
 
 /// Gives back at the end of a block what was taken from an arena in it.
