@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Sets everything up, trains the toy default (English number words to German), evaluates it and translates a few lines.
-# Usage: tools/demo.sh [RUN_FOLDER]; run it again and it goes on where it stopped.
+# Sets everything up, trains the default (the toy translation language), evaluates it by what its sentences test and
+# translates a few of them. Usage: tools/demo.sh [RUN_FOLDER]; run it again and it goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-run=${1:-runs/toy}
+run=${1:-runs/grammar}
 
 tools/install-dependencies.sh
 cmake --preset release >/dev/null
@@ -13,5 +13,6 @@ polyhead=build/release/polyhead
 "$polyhead" train --out "$run" --resume
 "$polyhead" evaluate "$run" --split test --metrics exact_match,chrf,loss
 echo
-printf '%s\n' "two hundred thirty-one" "seventeen" "nine hundred ninety-nine thousand nine hundred ninety-nine" |
-  "$polyhead" translate "$run"
+"$polyhead" data grammar --out "$run/sentences" --splits test --overwrite
+head -n 4 "$run/sentences/test.en" >"$run/sentences/some.en"
+"$polyhead" translate "$run" <"$run/sentences/some.en" | paste -d '\n' "$run/sentences/some.en" -

@@ -94,6 +94,15 @@ TEST(Training, LeavesConfigurationLogAndCheckpoints) {
   EXPECT_EQ(newest_step(run_folder), 40);
 }
 
+TEST(Training, LearnsTheToyLanguageByDefault) {
+  const std::string out = fresh_path("run");
+  const Outcome outcome =
+      run({"train", "--out", out, "--set", "training.max_steps=2", "--set", "data.train_size=2000"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(read_text(out + "/config.yaml"), HasSubstr("task: grammar\n"));
+  EXPECT_EQ(losses(out).size(), 2U);
+}
+
 TEST(Training, DoesNotDependOnThreads) {
   const std::string out = fresh_path("run");
   ASSERT_EQ(run(train_arguments(out, {"--threads", "1", "--set", "training.max_steps=10"})).status, 0);

@@ -8,7 +8,7 @@ namespace polyhead::tools {
 
 void add_configuration(CLI::App& command, ConfigOptions& options) {
   command.add_option("CONFIG", options.config,
-                     "configuration; without one, the built-in toy task (configs/toy.yaml)");
+                     "configuration; without one, the toy translation language (configs/grammar.yaml)");
   add_overrides(command, options.overrides);
 }
 
