@@ -21,6 +21,17 @@ nn::TokenBatch pack(Arena& arena, std::span<const TokenIds> sentences) {
   return {ids, {{segments, sentences.size()}, 0}};
 }
 
+nn::TokenBatch shift(Arena& arena, const nn::TokenBatch& targets) {
+  const Tensor ids = arena.tensor(targets.ids.shape, DType::i32);
+  for (const Segment& s : targets.segments.spans) {
+    const auto* from = targets.ids.as<std::int32_t>() + s.begin;
+    auto* to = ids.as<std::int32_t>() + s.begin;
+    *to = bos_id;
+    std::copy_n(from, s.length - 1, to + 1);
+  }
+  return {ids, targets.segments};
+}
+
 std::vector<Batch> cut(std::span<const std::int64_t> order, std::int64_t limit, int threads,
                        const std::function<std::int64_t(std::int64_t)>& cost) {
   constexpr std::int64_t smallest = 512;  // less does not keep the matrix products busy

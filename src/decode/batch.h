@@ -20,6 +20,9 @@ namespace polyhead::decode {
 /// `sentences` end to end. Lives in `arena`.
 nn::TokenBatch pack(Arena& arena, std::span<const TokenIds> sentences);
 
+/// The decoder's input for each target: bos, then the target without its last id. Lives in `arena`.
+nn::TokenBatch shift(Arena& arena, const nn::TokenBatch& targets);
+
 /// Whether a sentence has no ids other than eos.
 bool is_empty(TokenIds sentence);
 

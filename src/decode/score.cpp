@@ -27,18 +27,6 @@ void check(std::span<const TokenPair> pairs, int max_length) {
 /// The empty translation of an empty source, which the model is not asked about.
 bool is_certain(const TokenPair& pair) { return is_empty(pair.source) && is_empty(pair.target); }
 
-/// The decoder's input for each target: bos, then the target without its last id.
-nn::TokenBatch shift(Arena& arena, const nn::TokenBatch& targets) {
-  const Tensor ids = arena.tensor(targets.ids.shape, DType::i32);
-  for (const Segment& s : targets.segments.spans) {
-    const auto* from = targets.ids.as<std::int32_t>() + s.begin;
-    auto* to = ids.as<std::int32_t>() + s.begin;
-    *to = bos_id;
-    std::copy_n(from, s.length - 1, to + 1);
-  }
-  return {ids, targets.segments};
-}
-
 /// −log p of every target token of a batch, end to end.
 std::vector<double> token_losses(const nn::Transformer& model, Exec& exec, const nn::TokenBatch& sources,
                                  const nn::TokenBatch& targets) {

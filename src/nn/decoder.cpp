@@ -8,10 +8,10 @@ void DecoderState::copy_slot(std::int32_t from, std::int32_t to) {
   for (Layer& layer : layers_) layer.cache.copy_slot(from, to);
 }
 
-DecoderLayer::DecoderLayer(const Scope& scope, const ModelConfig& c)
-    : self_attention_(scope / "self_attention", attention_dimensions(c)),
+DecoderLayer::DecoderLayer(const Scope& scope, const ModelConfig& c, int layer)
+    : self_attention_(scope / "self_attention", attention_dimensions(c), {AttentionKind::decoder, layer}),
       around_self_(scope / "self_attention", c.d_model, c.norm == Norm::pre, c.dropout),
-      cross_attention_(scope / "cross_attention", attention_dimensions(c)),
+      cross_attention_(scope / "cross_attention", attention_dimensions(c), {AttentionKind::cross, layer}),
       around_cross_(scope / "cross_attention", c.d_model, c.norm == Norm::pre, c.dropout),
       feed_forward_(scope / "feed_forward", c.d_model, c.d_ff, c.activation, c.activation_dropout, c.bias),
       around_feed_forward_(scope / "feed_forward", c.d_model, c.norm == Norm::pre, c.dropout) {}
@@ -47,7 +47,7 @@ Var DecoderLayer::step(const Context& context, Var x, const Segments& rows,
 }
 
 Decoder::Decoder(const Scope& scope, const ModelConfig& config) {
-  for (int i = 0; i < config.decoder_layers; ++i) layers_.emplace_back(scope / "layers" / i, config);
+  for (int i = 0; i < config.decoder_layers; ++i) layers_.emplace_back(scope / "layers" / i, config, i);
   if (config.norm == Norm::pre) norm_.emplace(scope / "norm", config.d_model);
 }
 

@@ -11,8 +11,8 @@ AttentionDimensions attention_dimensions(const ModelConfig& c) {
           .bias = c.bias};
 }
 
-EncoderLayer::EncoderLayer(const Scope& scope, const ModelConfig& c)
-    : self_attention_(scope / "self_attention", attention_dimensions(c)),
+EncoderLayer::EncoderLayer(const Scope& scope, const ModelConfig& c, int layer)
+    : self_attention_(scope / "self_attention", attention_dimensions(c), {AttentionKind::encoder, layer}),
       around_attention_(scope / "self_attention", c.d_model, c.norm == Norm::pre, c.dropout),
       feed_forward_(scope / "feed_forward", c.d_model, c.d_ff, c.activation, c.activation_dropout, c.bias),
       around_feed_forward_(scope / "feed_forward", c.d_model, c.norm == Norm::pre, c.dropout) {}
@@ -25,7 +25,7 @@ Var EncoderLayer::operator()(const Context& context, Var x, const Segments& segm
 }
 
 Encoder::Encoder(const Scope& scope, const ModelConfig& config) {
-  for (int i = 0; i < config.encoder_layers; ++i) layers_.emplace_back(scope / "layers" / i, config);
+  for (int i = 0; i < config.encoder_layers; ++i) layers_.emplace_back(scope / "layers" / i, config, i);
   if (config.norm == Norm::pre) norm_.emplace(scope / "norm", config.d_model);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "polyhead/autograd/tape.h"
+#include "polyhead/nn/attention/hook.h"
 #include "polyhead/nn/parameters.h"
 
 namespace polyhead::nn {
@@ -10,6 +11,7 @@ struct Context {
   Tape& tape;
   const ParameterStore& parameters;
   Tensor gradients = {};  ///< slab that backward adds parameters' gradients into; empty: none wanted
+  const AttentionHook* attention = nullptr;  ///< null: attention takes queries, keys and values alone
 
   Var operator()(const Parameter& p) const {
     return tape.leaf(parameters.value(p), gradients ? ParameterStore::view(p, gradients) : Tensor{});

@@ -31,7 +31,7 @@ class DecoderState {
 /// Masked self-attention, cross-attention, feed-forward: `self_attention`, `cross_attention`, `feed_forward`.
 class DecoderLayer {
  public:
-  DecoderLayer(const Scope& scope, const ModelConfig& config);
+  DecoderLayer(const Scope& scope, const ModelConfig& config, int layer = 0);
   Var operator()(const Context& context, Var x, const Segments& targets, Var memory,
                  const Segments& sources) const;
   DecoderState::Layer start(const Context& context, Var memory, std::int64_t slots,

@@ -13,7 +13,7 @@ namespace polyhead::nn {
 /// `feed_forward`.
 class EncoderLayer {
  public:
-  EncoderLayer(const Scope& scope, const ModelConfig& config);
+  EncoderLayer(const Scope& scope, const ModelConfig& config, int layer = 0);
   Var operator()(const Context& context, Var x, const Segments& segments) const;
 
  private:

@@ -4,23 +4,27 @@
 
 namespace polyhead::nn {
 
-MultiHeadAttention::MultiHeadAttention(const Scope& scope, const AttentionDimensions& d)
+MultiHeadAttention::MultiHeadAttention(const Scope& scope, const AttentionDimensions& d, AttentionSite site)
     : dimensions_(d),
       query_(scope / "query", d.d_model, d.heads * d.head_dim, d.bias),
       key_(scope / "key", d.d_model, d.heads * d.head_dim, d.bias),
       value_(scope / "value", d.d_model, d.heads * d.value_dim, d.bias),
       output_(scope / "output", d.heads * d.value_dim, d.d_model, d.bias),
-      site_((scope / "weights").site()) {}
+      site_(site),
+      dropout_site_((scope / "weights").site()) {}
 
 Var MultiHeadAttention::attend(const Context& context, Var query, Var key, Var value, const Segments& queries,
                                const Segments& keys, bool causal) const {
+  const AttentionInputs inputs =
+      context.attention ? (*context.attention)({site_, dimensions_.heads, queries, keys}) : AttentionInputs{};
   const ops::MultiHeadAttention op{.heads = dimensions_.heads,
                                    .kv_heads = dimensions_.heads,
                                    .query_segments = queries,
                                    .key_segments = keys,
                                    .causal = causal,
                                    .dropout = dimensions_.dropout,
-                                   .site = site_};
+                                   .site = dropout_site_,
+                                   .weights = inputs.weights};
   const Var none = context(nullptr);
   return output_(context, context.tape.apply(op, query, key, value, none, none));
 }

@@ -17,7 +17,8 @@ struct AttentionDimensions {
 /// Vaswani et al. 2017, arXiv:1706.03762. Parameters `query`, `key`, `value`, `output`.
 class MultiHeadAttention {
  public:
-  MultiHeadAttention(const Scope& scope, const AttentionDimensions& dimensions);
+  /// `site` is how AttentionHook knows it.
+  MultiHeadAttention(const Scope& scope, const AttentionDimensions& dimensions, AttentionSite site = {});
 
   /// Self-attention: every sentence over itself, causal or not.
   Var self(const Context& context, Var x, const Segments& segments, bool causal) const;
@@ -36,7 +37,8 @@ class MultiHeadAttention {
              const Segments& keys, bool causal) const;
   AttentionDimensions dimensions_;
   Linear query_, key_, value_, output_;
-  std::uint64_t site_;
+  AttentionSite site_;
+  std::uint64_t dropout_site_;
 };
 
 }  // namespace polyhead::nn
