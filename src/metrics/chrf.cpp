@@ -115,11 +115,15 @@ Statistics best_statistics(const Corpus& corpus, std::size_t line, const Options
   return best;
 }
 
+void check(const Options& options) {
+  require(options.word_order >= 0 && options.word_order <= max_word_order, "chrF word order ",
+          options.word_order, " is not in 0 to ", max_word_order);
+}
+
 }  // namespace
 
 Score chrf(const Corpus& corpus, const Options& options) {
-  require(options.word_order >= 0 && options.word_order <= max_word_order, "chrF word order ",
-          options.word_order, " is not in 0 to ", max_word_order);
+  check(options);
   Statistics sum(char_order + static_cast<std::size_t>(options.word_order));
   for (std::size_t line = 0; line < corpus.size(); ++line) {
     const Statistics statistics = best_statistics(corpus, line, options);
@@ -139,6 +143,29 @@ Score chrf(const Corpus& corpus, const Options& options) {
                                              {"nw", std::to_string(options.word_order)},
                                              {"space", "no"}});
   return result;
+}
+
+ChrfCounts::ChrfCounts(const Corpus& corpus, const Options& options)
+    : orders_(char_order + static_cast<std::size_t>(options.word_order)) {
+  check(options);
+  for (std::size_t line = 0; line < corpus.size(); ++line)
+    for (const Counts& counts : best_statistics(corpus, line, options))
+      for (const std::int64_t count : {counts.hypothesis, counts.reference, counts.matches})
+        counts_.push_back(static_cast<std::int32_t>(count));
+}
+
+double ChrfCounts::score(std::span<const std::int32_t> lines) const {
+  Statistics sum(orders_);
+  for (const std::int32_t line : lines) {
+    const std::int32_t* counts = counts_.data() + static_cast<std::size_t>(line) * orders_ * 3;
+    for (Counts& order : sum) {
+      order.hypothesis += counts[0];
+      order.reference += counts[1];
+      order.matches += counts[2];
+      counts += 3;
+    }
+  }
+  return f_score(means_of(sum));
 }
 
 }  // namespace polyhead::metrics
