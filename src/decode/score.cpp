@@ -27,17 +27,24 @@ void check(std::span<const TokenPair> pairs, int max_length) {
 /// The empty translation of an empty source, which the model is not asked about.
 bool is_certain(const TokenPair& pair) { return is_empty(pair.source) && is_empty(pair.target); }
 
-/// −log p of every target token of a batch, end to end.
-std::vector<double> token_losses(const nn::Transformer& model, Exec& exec, const nn::TokenBatch& sources,
-                                 const nn::TokenBatch& targets) {
+/// What the model gives every target token of a batch, end to end.
+struct TokenScores {
+  std::vector<double> losses;  ///< −log p
+  std::span<const std::int32_t> predictions;
+};
+
+TokenScores token_scores(const nn::Transformer& model, Exec& exec, const nn::TokenBatch& sources,
+                         const nn::TokenBatch& targets) {
   const Tensor losses = exec.activations.tensor(targets.ids.shape, model.parameters().dtype());
+  const Tensor predictions = exec.activations.tensor(targets.ids.shape, DType::i32);
   Tape tape(exec, false);
   model.loss({tape, model.parameters()}, sources, shift(exec.activations, targets), targets.ids,
-             {.token_loss = losses});
-  std::vector<double> result;
+             {.token_loss = losses, .predictions = predictions});
+  TokenScores result;
+  result.predictions = predictions.span<std::int32_t>();
   dispatch(losses.dtype, [&]<class T>() {
     const auto values = losses.span<T>();
-    result.assign(values.begin(), values.end());
+    result.losses.assign(values.begin(), values.end());
   });
   return result;
 }
@@ -54,10 +61,12 @@ std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair
   std::vector<Score> scores(pairs.size());
   std::vector<std::int64_t> order;
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    if (is_certain(pairs[i]))
+    if (is_certain(pairs[i])) {
       scores[i].tokens.assign(pairs[i].target.size(), 0);
-    else
+      scores[i].predictions.assign(pairs[i].target.begin(), pairs[i].target.end());
+    } else {
       order.push_back(static_cast<std::int64_t>(i));
+    }
   }
   if (progress && order.size() < pairs.size())
     progress(static_cast<std::int64_t>(pairs.size() - order.size()));
@@ -70,15 +79,18 @@ std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair
       sources.push_back(pairs[static_cast<std::size_t>(i)].source);
       targets.push_back(pairs[static_cast<std::size_t>(i)].target);
     }
-    const std::vector<double> losses =
-        token_losses(model, exec, pack(exec.activations, sources), pack(exec.activations, targets));
-    auto loss = losses.begin();
+    const TokenScores of_batch =
+        token_scores(model, exec, pack(exec.activations, sources), pack(exec.activations, targets));
+    auto loss = of_batch.losses.begin();
+    auto prediction = of_batch.predictions.begin();
     for (std::size_t s = 0; s < batch.size(); ++s) {
       Score& result = scores[static_cast<std::size_t>(batch[s])];
       for (std::size_t t = 0; t < targets[s].size(); ++t, ++loss) {
         result.tokens.push_back(-*loss);
         result.log_probability -= *loss;
       }
+      result.predictions.assign(prediction, prediction + static_cast<std::ptrdiff_t>(targets[s].size()));
+      prediction += static_cast<std::ptrdiff_t>(targets[s].size());
       require<NumbersError>(std::isfinite(result.log_probability), "pair ", batch[s] + 1,
                             ": its log-probability is not finite");
     }

@@ -24,10 +24,12 @@ TEST(Score, SumsWhatTheModelGivesEachToken) {
     std::vector<std::int32_t> prefix{bos_id};
     double sum = 0;
     ASSERT_EQ(scores[i].tokens.size(), targets[i].size());
+    ASSERT_EQ(scores[i].predictions.size(), targets[i].size());
     for (std::size_t t = 0; t < targets[i].size(); ++t) {
-      const double expected =
-          next_log_probabilities(model, sources[i], prefix)[static_cast<std::size_t>(targets[i][t])];
+      const std::vector<double> next = next_log_probabilities(model, sources[i], prefix);
+      const double expected = next[static_cast<std::size_t>(targets[i][t])];
       EXPECT_NEAR(scores[i].tokens[t], expected, 1e-9);
+      EXPECT_EQ(scores[i].predictions[t], std::max_element(next.begin(), next.end()) - next.begin());
       sum += expected;
       prefix.push_back(targets[i][t]);
     }
@@ -55,6 +57,7 @@ TEST(Score, AnEmptySourceHasOneTranslationOnly) {
       score(model, pairs_of(sources, targets), 1, [&](std::int64_t sentences) { done += sentences; });
   EXPECT_EQ(scores[0].log_probability, 0);
   EXPECT_EQ(scores[0].tokens, std::vector<double>{0});
+  EXPECT_EQ(scores[0].predictions, std::vector<std::int32_t>{eos_id});
   EXPECT_LT(scores[1].log_probability, 0);
   EXPECT_LT(scores[2].log_probability, 0);
   EXPECT_EQ(done, 3);

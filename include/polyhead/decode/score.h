@@ -15,6 +15,8 @@ struct TokenPair {
 struct Score {
   double log_probability = 0;  ///< Σ of `tokens`
   std::vector<double> tokens;  ///< log p of each target id given the ids before it
+  /// The most probable id at each position, given the target's ids before it.
+  std::vector<std::int32_t> predictions;
 };
 
 /// log p(target | source) of each pair (natural logarithm), all positions at once from the given target.
