@@ -27,6 +27,9 @@ const std::map<std::string, std::set<std::string>> allowed{
     {"decode", {"core", "config", "tensor", "kernels", "ops", "autograd", "nn"}},
     {"train",
      {"core", "config", "tensor", "kernels", "ops", "autograd", "nn", "text", "data", "metrics", "decode"}},
+    {"heads",
+     {"core", "config", "tensor", "kernels", "ops", "autograd", "nn", "text", "data", "metrics", "decode",
+      "train"}},
 };
 
 /// The folder that an include names: "polyhead/nn/layers.h" and "nn/private.h" are of nn; "private.h" of nobody.
