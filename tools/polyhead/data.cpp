@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "files.h"
 #include "grammar_statistics.h"
+#include "phenomena.h"
 #include "polyhead/core/error.h"
 #include "polyhead/core/parallel.h"
 #include "polyhead/data/grammar/grammar.h"
@@ -26,17 +27,6 @@ struct Options {
 };
 
 Json tree_json(const data::Dependencies& tree) { return {{"heads", tree.heads}, {"labels", tree.labels}}; }
-
-Json probe_json(const data::Probe& p) {
-  return {{"phenomenon", data::name(p.phenomenon)},
-          {"slot", p.slot},
-          {"word", p.word},
-          {"cue", p.cue},
-          {"distance", p.distance},
-          {"attractors", p.attractors},
-          {"depth", p.depth},
-          {"contrast", data::text(p.contrast)}};
-}
 
 /// One line of the annotations.
 std::string annotation(std::string_view split, std::int64_t index, const data::Pair& pair) {

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "files.h"
 #include "model.h"
+#include "phenomena.h"
 #include "polyhead/core/version.h"
 #include "polyhead/metrics/metrics.h"
 #include "polyhead/train/validation.h"
@@ -15,8 +17,9 @@ namespace polyhead::tools {
 namespace {
 
 struct Options : ModelOptions {
-  std::string split, source, output;
+  std::string split = "test", source, output, sentences;
   std::vector<std::string> targets, metrics{"bleu", "chrf", "exact_match", "loss"};
+  int limit = 0;  ///< 0: none
   bool json = false;
 };
 
@@ -54,19 +57,57 @@ std::vector<std::string> settings(const Options& o) {
 
 /// Text to translate, and references of it.
 struct TestSet {
+  std::string name;
   std::vector<std::string> source;
   std::vector<std::vector<std::string>> references;
+  AnnotatedSplit annotated = {};  ///< of the toy language: the same text with what is known about it
 };
 
-TestSet test_set(const Options& o, const train::Config& config) {
-  if (o.source.empty()) {
-    data::ParallelText text = load_split(o.split, config);
-    return {std::move(text.source), {std::move(text.target)}};
+TestSet annotated_set(AnnotatedSplit&& split) {
+  TestSet set{split.name, {}, {{}}};
+  for (const data::Pair& pair : split.pairs) {
+    set.source.push_back(data::text(pair.source));
+    set.references.front().push_back(data::text(pair.target));
   }
-  TestSet set{read_input(o.source).lines, {}};
+  set.annotated = std::move(split);
+  return set;
+}
+
+TestSet split_set(const Options& o, const train::Config& config) {
+  const std::vector<std::string> splits{"train", "valid", "test"};
+  require(contains(splits, o.split), "--split: \"", o.split, "\", but data.task ", config.data.task, " has ",
+          fmt::format("{}", fmt::join(splits, ", ")), " only");
+  require(o.sentences.empty(), "--sentences: data.task is ", config.data.task,
+          ", expected grammar, whose sentences say what they test");
+  data::ParallelText text = load_split(o.split, config);
+  if (o.limit > 0 && std::cmp_less(o.limit, text.source.size())) {
+    text.source.resize(static_cast<std::size_t>(o.limit));
+    text.target.resize(static_cast<std::size_t>(o.limit));
+  }
+  return {o.split, std::move(text.source), {std::move(text.target)}};
+}
+
+TestSet file_set(const Options& o) {
+  TestSet set{o.source, read_input(o.source).lines, {}};
   for (const std::string& path : o.targets)
     set.references.push_back(read_beside(path, o.source, set.source.size()));
   return set;
+}
+
+std::vector<TestSet> test_sets(const Options& o, const train::Config& config) {
+  std::vector<TestSet> sets;
+  if (!o.source.empty()) {
+    sets.push_back(file_set(o));
+  } else if (config.data.task != "grammar") {
+    sets.push_back(split_set(o, config));
+  } else {
+    const std::vector<std::string> names = grammar_splits(o.split);
+    require(o.output.empty() || names.size() == 1, "--output: --split ", o.split, " has ", names.size(),
+            " splits, expected one; --sentences writes the translations of all");
+    for (AnnotatedSplit& split : annotated_splits(names, config, o.limit, o.threads))
+      sets.push_back(annotated_set(std::move(split)));
+  }
+  return sets;
 }
 
 metrics::Score model_score(const std::string& metric, const train::Figures& figures,
@@ -79,7 +120,7 @@ metrics::Score model_score(const std::string& metric, const train::Figures& figu
 }
 
 Scores model_scores(const Options& o, const train::LoadedModel& loaded, const TestSet& set) {
-  const data::ParallelText text{o.source.empty() ? o.split : o.source, set.source, set.references.front()};
+  const data::ParallelText text{set.name, set.source, set.references.front()};
   const data::ParallelCorpus corpus = train::loss_corpus(loaded.config, text, loaded.pipeline);
   if (corpus.report().kept < corpus.report().read)
     complain("for the loss, " +
@@ -93,44 +134,107 @@ Scores model_scores(const Options& o, const train::LoadedModel& loaded, const Te
   return scores;
 }
 
-std::vector<std::string> translate(const Options& o, const train::LoadedModel& loaded, const TestSet& set) {
+/// What is measured on one text.
+struct Evaluation {
+  Scores scores;
+  std::vector<std::string> translations;
+  std::vector<train::ProbedSentence> sentences;  ///< of the toy language
+  train::ProbingReport probing;
+};
+
+void translate(const Options& o, const train::LoadedModel& loaded, const TestSet& set, Evaluation& result) {
   SentenceProgress progress("translated", static_cast<std::int64_t>(set.source.size()));
-  const train::Translations translations =
-      train::translate_lines(*loaded.model, loaded.pipeline, loaded.config, set.source, o.threads,
-                             [&](std::int64_t n) { progress.add(n); });
+  const auto translated = [&](std::int64_t n) { progress.add(n); };
+  std::int64_t cropped = 0;
+  if (set.annotated.pairs.empty()) {
+    const train::Translations translations = train::translate_lines(
+        *loaded.model, loaded.pipeline, loaded.config, set.source, o.threads, translated);
+    cropped = translations.cropped;
+    result.translations = translations.lines(loaded.pipeline);
+  } else {
+    train::ProbedText text = train::probe(*loaded.model, loaded.pipeline, loaded.config, set.annotated.pairs,
+                                          o.threads, translated);
+    cropped = text.cropped;
+    result.sentences = std::move(text.sentences);
+    for (const train::ProbedSentence& sentence : result.sentences)
+      result.translations.push_back(sentence.translation);
+    result.probing = train::report(set.annotated.pairs, result.sentences,
+                                   train::metric_options(loaded.config.evaluation), o.threads);
+  }
   progress.end();
-  warn_cropped(translations.cropped, loaded.config);
-  std::vector<std::string> lines = translations.lines(loaded.pipeline);
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  if (!o.output.empty()) write_output(o.output, text);
-  return lines;
+  warn_cropped(cropped, loaded.config);
 }
 
-int run(const Options& o) {
+Evaluation evaluate(const Options& o, const train::LoadedModel& loaded, const TestSet& set) {
   const std::vector<std::string> of_text = text_metrics(), of_loss = model_metrics();
-  std::vector<std::string> known = of_text;
-  known.insert(known.end(), of_loss.begin(), of_loss.end());
+  Evaluation result;
+  Scores of_model;
+  if (any_of(o, of_loss)) of_model = model_scores(o, loaded, set);
+  if (any_of(o, of_text) || !o.output.empty() || !set.annotated.pairs.empty())
+    translate(o, loaded, set, result);
+  for (const std::string& metric : o.metrics) {
+    if (contains(of_text, metric))
+      result.scores.emplace_back(metric, metrics::corpus(metric, result.translations, set.references,
+                                                         train::metric_options(loaded.config.evaluation)));
+    for (const auto& score : of_model)
+      if (score.first == metric) result.scores.push_back(score);
+  }
+  return result;
+}
+
+std::string report_json(const std::vector<TestSet>& sets, const std::vector<Evaluation>& evaluations) {
+  nlohmann::ordered_json report;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    nlohmann::ordered_json object = scores_object(evaluations[i].scores);
+    if (!sets[i].annotated.pairs.empty()) object.update(probing_json(evaluations[i].probing));
+    if (sets.size() == 1) return object.dump() + '\n';
+    report["splits"][sets[i].name] = std::move(object);
+  }
+  return report.dump() + '\n';
+}
+
+std::string report_table(const std::vector<TestSet>& sets, const std::vector<Evaluation>& evaluations) {
+  const std::string scores = sets.size() == 1 ? scores_table(evaluations.front().scores) : "";
+  if (sets.front().annotated.pairs.empty()) return scores;
+  std::vector<std::pair<std::string, train::ProbingReport>> rows;
+  for (std::size_t i = 0; i < sets.size(); ++i) rows.emplace_back(sets[i].name, evaluations[i].probing);
+  return scores + (scores.empty() ? "" : "\n") + probing_table(rows);
+}
+
+void write_texts(const Options& o, const std::vector<TestSet>& sets,
+                 const std::vector<Evaluation>& evaluations) {
+  if (!o.output.empty()) {
+    std::string text;
+    for (const std::string& line : evaluations.front().translations) text += line + '\n';
+    write_output(o.output, text);
+  }
+  if (!o.sentences.empty()) {
+    std::string text;
+    for (std::size_t i = 0; i < sets.size(); ++i)
+      text += sentences_jsonl(sets[i].annotated, evaluations[i].sentences);
+    write_output(o.sentences, text);
+  }
+}
+
+void check_metrics(const Options& o) {
+  std::vector<std::string> known = text_metrics();
+  for (std::string& metric : model_metrics()) known.push_back(std::move(metric));
   for (const std::string& metric : o.metrics)
     require(contains(known, metric), "--metrics: \"", metric, "\", expected some of ",
             fmt::format("{}", fmt::join(known, ", ")));
+}
+
+int run(const Options& o) {
+  check_metrics(o);
   const train::LoadedModel loaded = load(o, settings(o));
-  const TestSet set = test_set(o, loaded.config);
-  complain(
-      concat("evaluating ", loaded.path, " (step ", loaded.step, ") on ", set.source.size(), " sentences"));
-  Scores of_model;
-  if (any_of(o, of_loss)) of_model = model_scores(o, loaded, set);
-  std::vector<std::string> translations;
-  if (any_of(o, of_text) || !o.output.empty()) translations = translate(o, loaded, set);
-  Scores scores;
-  for (const std::string& metric : o.metrics) {
-    if (contains(of_text, metric))
-      scores.emplace_back(metric, metrics::corpus(metric, translations, set.references,
-                                                  train::metric_options(loaded.config.evaluation)));
-    for (const auto& score : of_model)
-      if (score.first == metric) scores.push_back(score);
-  }
-  write_output("", o.json ? scores_json(scores) : scores_table(scores));
+  const std::vector<TestSet> sets = test_sets(o, loaded.config);
+  std::size_t total = 0;
+  for (const TestSet& set : sets) total += set.source.size();
+  complain(concat("evaluating ", loaded.path, " (step ", loaded.step, ") on ", total, " sentences"));
+  std::vector<Evaluation> evaluations;
+  for (const TestSet& set : sets) evaluations.push_back(evaluate(o, loaded, set));
+  write_texts(o, sets, evaluations);
+  write_output("", o.json ? report_json(sets, evaluations) : report_table(sets, evaluations));
   return 0;
 }
 
@@ -141,7 +245,15 @@ Command add_evaluate(CLI::App& program) {
       program.add_subcommand("evaluate", "Translate a test set and compare it with its references");
   auto o = std::make_shared<Options>();
   add_model(*command, *o);
-  CLI::Option* split = add_split(*command, o->split);
+  CLI::Option* split =
+      command
+          ->add_option(
+              "--split", o->split,
+              "which part of the configured data: train, valid or test; of the toy language "
+              "(data.task: grammar) also any other of data grammar's splits, and all: test, a split for "
+              "each phenomenon, and length, depth, composition and attractors")
+          ->type_name("NAME")
+          ->capture_default_str();
   CLI::Option* source =
       command->add_option("--source", o->source, "text file, plain or gzip, instead of a split")
           ->type_name("FILE")
@@ -163,6 +275,15 @@ Command add_evaluate(CLI::App& program) {
       ->delimiter(',')
       ->capture_default_str();
   command->add_flag("--json", o->json, "one JSON object with scores in full precision and signatures");
+  command->add_option("--limit", o->limit, "at most that many sentences of a split, the first")
+      ->check(CLI::PositiveNumber)
+      ->excludes(source);
+  command
+      ->add_option("--sentences", o->sentences,
+                   "of the toy language: write one JSON object a sentence here, with its probes and their "
+                   "log-probability margins")
+      ->type_name("FILE")
+      ->excludes(source);
   command->add_option("--output", o->output, "write the translations here")->type_name("FILE");
   add_decoding(*command, *o);
   return {command, [o] { return run(*o); }};

@@ -7,15 +7,17 @@
 
 namespace polyhead::tools {
 
-std::string scores_json(const Scores& scores) {
+nlohmann::ordered_json scores_object(const Scores& scores) {
   using Json = nlohmann::ordered_json;
   Json report = Json::object();
   for (const auto& [name, score] : scores) {
     report[name] = Json{{"score", score.score}, {"signature", score.signature}};
     for (const auto& [detail, value] : score.details) report[name]["details"][detail] = value;
   }
-  return report.dump() + '\n';
+  return report;
 }
+
+std::string scores_json(const Scores& scores) { return scores_object(scores).dump() + '\n'; }
 
 std::string scores_table(const Scores& scores) {
   std::size_t width = 0;

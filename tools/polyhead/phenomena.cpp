@@ -1,0 +1,156 @@
+#include "phenomena.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "polyhead/core/error.h"
+#include "polyhead/core/parallel.h"
+#include "polyhead/data/grammar/grammar.h"
+
+namespace polyhead::tools {
+namespace {
+
+namespace grammar = data::grammar;
+using Json = nlohmann::ordered_json;
+
+bool is_phenomenon(std::string_view split) {
+  const auto& names = data::phenomenon_names;
+  return std::find(names.begin(), names.end(), split) != names.end();
+}
+
+int size_of(std::string_view split, const data::DataConfig& config) {
+  return split == "train"   ? config.train_size
+         : split == "valid" ? config.valid_size
+         : split == "test"  ? config.test_size
+                            : grammar::find_split(split).size;
+}
+
+AnnotatedSplit annotated_split(const std::string& name, const train::Config& config, int limit) {
+  const int size = size_of(name, config.data);
+  AnnotatedSplit split{name, grammar::generate(name, limit > 0 ? std::min(limit, size) : size, config.seed)};
+  if (is_phenomenon(name))
+    for (data::Pair& pair : split.pairs)
+      std::erase_if(pair.probes, [&](const data::Probe& p) { return data::name(p.phenomenon) != name; });
+  return split;
+}
+
+Json estimate_json(const metrics::Estimate& e) {
+  return {{"score", e.score}, {"low", e.low}, {"high", e.high}};
+}
+
+Json rates_json(const train::ProbeRates& rates) {
+  return {{"sentences", rates.sentences},
+          {"probes", rates.probes},
+          {"exact_match", estimate_json(rates.exact_match)},
+          {"slot_accuracy", estimate_json(rates.slot_accuracy)},
+          {"contrastive_accuracy", estimate_json(rates.contrastive_accuracy)}};
+}
+
+Json report_json(const train::PhenomenonReport& report) {
+  Json object = rates_json(report.rates);
+  object["chrf"] = estimate_json(report.chrf);
+  for (const auto& [name, groups] : {std::pair{"by_distance", &report.by_distance},
+                                     {"by_attractors", &report.by_attractors},
+                                     {"by_depth", &report.by_depth}})
+    for (const auto& [value, rates] : *groups) object[name][std::to_string(value)] = rates_json(rates);
+  return object;
+}
+
+std::string row(std::string_view split, std::string_view phenomenon, const train::PhenomenonReport& report) {
+  const train::ProbeRates& rates = report.rates;
+  std::string text = fmt::format("{:17}  {:10} {:9} {:7}", split, phenomenon, rates.sentences, rates.probes);
+  for (const metrics::Estimate& e :
+       {rates.exact_match, rates.slot_accuracy, rates.contrastive_accuracy, report.chrf})
+    text += fmt::format("   {:5.1f} [{:5.1f}, {:5.1f}]", e.score, e.low, e.high);
+  return text + '\n';
+}
+
+}  // namespace
+
+std::vector<std::string> grammar_splits(const std::string& name) {
+  if (name != "all") {
+    const auto splits = grammar::splits();
+    std::string names = "all";
+    for (const grammar::Split& split : splits) {
+      if (split.name == name) return {name};
+      names.append(", ").append(split.name);
+    }
+    throw Error(concat("--split: \"", name, "\", expected one of ", names));
+  }
+  std::vector<std::string> names{"test"};
+  names.insert(names.end(), data::phenomenon_names.begin(), data::phenomenon_names.end());
+  names.insert(names.end(), {"length", "depth", "composition", "attractors"});
+  return names;
+}
+
+std::vector<AnnotatedSplit> annotated_splits(const std::vector<std::string>& names,
+                                             const train::Config& config, int limit, int threads) {
+  std::vector<AnnotatedSplit> splits(names.size());
+  parallel_for(threads, static_cast<std::int64_t>(names.size()), [&](std::int64_t i, int) {
+    const auto at = static_cast<std::size_t>(i);
+    splits[at] = annotated_split(names[at], config, limit);
+  });
+  return splits;
+}
+
+Json probe_json(const data::Probe& p) {
+  return {{"phenomenon", data::name(p.phenomenon)},
+          {"slot", p.slot},
+          {"word", p.word},
+          {"cue", p.cue},
+          {"distance", p.distance},
+          {"attractors", p.attractors},
+          {"depth", p.depth},
+          {"contrast", data::text(p.contrast)}};
+}
+
+std::string sentences_jsonl(const AnnotatedSplit& split,
+                            const std::vector<train::ProbedSentence>& sentences) {
+  std::string text;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const data::Pair& pair = split.pairs[i];
+    const train::ProbedSentence& sentence = sentences[i];
+    Json line{{"split", split.name},
+              {"index", i},
+              {"source", data::text(pair.source)},
+              {"target", data::text(pair.target)},
+              {"translation", sentence.translation},
+              {"exact_match", sentence.exact_match},
+              {"log_probability", sentence.log_probability},
+              {"probes", Json::array()}};
+    for (std::size_t p = 0; p < pair.probes.size(); ++p) {
+      Json probe = probe_json(pair.probes[p]);
+      probe["slot_correct"] = sentence.probes[p].slot_correct;
+      probe["contrastive_correct"] = sentence.probes[p].contrastive_correct();
+      probe["margin"] = sentence.probes[p].margin;
+      line["probes"].push_back(std::move(probe));
+    }
+    text += line.dump() + '\n';
+  }
+  return text;
+}
+
+Json probing_json(const train::ProbingReport& report) {
+  Json object{{"all", report_json(report.all)}, {"phenomena", Json::object()}};
+  for (const auto& [phenomenon, of_phenomenon] : report.phenomena)
+    object["phenomena"][std::string(data::name(phenomenon))] = report_json(of_phenomenon);
+  return object;
+}
+
+std::string probing_table(const std::vector<std::pair<std::string, train::ProbingReport>>& splits) {
+  std::string text = fmt::format("{:17}  {:10} {:>9} {:>7}", "split", "phenomenon", "sentences", "probes");
+  for (const char* column : {"exact match", "slot accuracy", "contrastive", "chrF"})
+    text += fmt::format("   {:20}", column);
+  text.erase(text.find_last_not_of(' ') + 1);
+  text += '\n';
+  for (const auto& [name, report] : splits) {
+    if (!is_phenomenon(name)) text += row(name, "all", report.all);
+    for (const auto& [phenomenon, of_phenomenon] : report.phenomena)
+      text += row(name, data::name(phenomenon), of_phenomenon);
+  }
+  return text + "in percent, with 95% intervals: Wilson's, of chrF the bootstrap's\n";
+}
+
+}  // namespace polyhead::tools
