@@ -43,8 +43,8 @@ const std::string few_lines = "a b c\n\nd e f g h\nq z\n";
 TEST(Program, HelpsWithEveryCommand) {
   const Outcome help = run({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* command : {"train", "translate", "evaluate", "score", "average", "metrics", "inspect",
-                              "config", "data", "bench"}) {
+  for (const char* command : {"train", "translate", "evaluate", "score", "heads", "average", "metrics",
+                              "inspect", "config", "data", "bench"}) {
     EXPECT_THAT(help.out, HasSubstr(std::string("\n  ") + command + " "));
     const Outcome of_command = run({command, "--help"});
     EXPECT_EQ(of_command.status, 0);

@@ -20,6 +20,7 @@ Command add_train(CLI::App& program);
 Command add_translate(CLI::App& program);
 Command add_evaluate(CLI::App& program);
 Command add_score(CLI::App& program);
+Command add_heads(CLI::App& program);
 Command add_average(CLI::App& program);
 Command add_metrics(CLI::App& program);
 Command add_inspect(CLI::App& program);

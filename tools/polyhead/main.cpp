@@ -99,9 +99,9 @@ int run(int argc, char** argv) {
       "4 checkpoint or other file; 5 a loss or gradient that is not finite; 130, 143 stopped by SIGINT, "
       "SIGTERM.");
   const Command commands[] = {add_train(program),   add_translate(program), add_evaluate(program),
-                              add_score(program),   add_average(program),   add_metrics(program),
-                              add_inspect(program), add_config(program),    add_data(program),
-                              add_bench(program)};
+                              add_score(program),   add_heads(program),     add_average(program),
+                              add_metrics(program), add_inspect(program),   add_config(program),
+                              add_data(program),    add_bench(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

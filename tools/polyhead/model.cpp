@@ -37,11 +37,12 @@ std::vector<std::string> split_settings() {
   return {"data.task", "data.train.*", "data.valid.*", "data.test.*"};
 }
 
+data::Split split_of(const std::string& name) {
+  return name == "train" ? data::Split::train : name == "valid" ? data::Split::valid : data::Split::test;
+}
+
 data::ParallelText load_split(const std::string& name, const train::Config& config) {
-  const auto split = name == "train"   ? data::Split::train
-                     : name == "valid" ? data::Split::valid
-                                       : data::Split::test;
-  data::ParallelText text = data::load_text(config.data, split, config.seed);
+  data::ParallelText text = data::load_text(config.data, split_of(name), config.seed);
   if (text.repaired > 0)
     complain(concat(text.name, ": ", text.repaired, " lines with invalid UTF-8, repaired with U+FFFD"));
   return text;

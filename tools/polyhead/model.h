@@ -25,6 +25,8 @@ void add_decoding(CLI::App& command, ModelOptions& options);
 
 /// --split: test by default.
 CLI::Option* add_split(CLI::App& command, std::string& split);
+/// What --split named.
+data::Split split_of(const std::string& name);
 /// Where splits come from: settings that --set may change for a command that reads one.
 std::vector<std::string> split_settings();
 /// A split of the configured data. A line on stderr says when some of it held invalid UTF-8.
