@@ -28,7 +28,7 @@ Estimate wilson(std::int64_t successes, std::int64_t trials) {
   const auto n = static_cast<double>(trials);
   const double p = static_cast<double>(successes) / n, scale = 100 / (1 + z * z / n);
   const double centre = p + z * z / (2 * n), half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-  return {100 * p, successes == 0 ? 0 : scale * (centre - half),
+  return {100 * static_cast<double>(successes) / n, successes == 0 ? 0 : scale * (centre - half),
           successes == trials ? 100 : scale * (centre + half)};
 }
 
