@@ -8,33 +8,24 @@
 namespace polyhead::heads {
 namespace {
 
-constexpr Relation encoder_relations[] = {Relation::head, Relation::dependents};
-constexpr Relation decoder_relations[] = {Relation::input_head, Relation::input_dependents,
-                                          Relation::predicted_head, Relation::predicted_dependents};
-constexpr Relation cross_relations[] = {Relation::predicted_alignment, Relation::input_alignment};
+using Kind = nn::AttentionKind;
 
-/// Positions of token 0 among the queries and among the keys.
-struct Origin {
-  std::int64_t query, key;
+struct Placement {
+  Relation relation;
+  Kind kind;
+  std::int64_t query, key;  // positions of token 0 among the queries and among the keys
 };
-
-Origin origin(Relation relation) {
-  switch (relation) {
-    case Relation::head:
-    case Relation::dependents:
-    case Relation::predicted_alignment:
-      return {0, 0};
-    case Relation::input_head:
-    case Relation::input_dependents:
-      return {1, 1};
-    case Relation::predicted_head:
-    case Relation::predicted_dependents:
-      return {0, 1};
-    case Relation::input_alignment:
-      break;
-  }
-  return {1, 0};
-}
+constexpr Placement placements[] = {
+    {Relation::head, Kind::encoder, 0, 0},
+    {Relation::dependents, Kind::encoder, 0, 0},
+    {Relation::input_head, Kind::decoder, 1, 1},
+    {Relation::input_dependents, Kind::decoder, 1, 1},
+    {Relation::predicted_head, Kind::decoder, 0, 1},
+    {Relation::predicted_dependents, Kind::decoder, 0, 1},
+    {Relation::predicted_alignment, Kind::cross, 0, 0},
+    {Relation::input_alignment, Kind::cross, 1, 0},
+};
+const Placement& placement(Relation relation) { return placements[static_cast<std::size_t>(relation)]; }
 
 /// The token with the largest weight of a row: of all keys but the one that is bos or eos.
 int largest(const AttentionMap& map, std::int64_t query, std::int64_t first_key) {
@@ -79,17 +70,17 @@ void each_label(std::span<const Edge> edges, const Take& take) {
 
 }  // namespace
 
-std::span<const Relation> relations_of(nn::AttentionKind kind) {
-  switch (kind) {
-    case nn::AttentionKind::encoder:
-      return encoder_relations;
-    case nn::AttentionKind::decoder:
-      return decoder_relations;
-    case nn::AttentionKind::cross:
-      break;
-  }
-  return cross_relations;
+std::span<const Relation> all_relations() {
+  static const auto relations = [] {
+    std::array<Relation, std::size(placements)> all{};
+    std::transform(std::begin(placements), std::end(placements), all.begin(),
+                   [](const Placement& p) { return p.relation; });
+    return all;
+  }();
+  return relations;
 }
+
+Kind kind_of(Relation relation) { return placement(relation).kind; }
 
 std::vector<Edge> gold_edges(Relation relation, const data::Pair& pair) {
   std::vector<Edge> edges;
@@ -118,13 +109,13 @@ std::vector<Edge> gold_edges(Relation relation, const data::Pair& pair) {
 }
 
 void EdgeAgreement::add(const AttentionMap& map, std::span<const Edge> edges) {
-  const auto [query, key] = origin(relation_);
-  for (const Edge& edge : edges) mass_ += map(edge.query + query, edge.key + key);
+  const Placement& at = placement(relation_);
+  for (const Edge& edge : edges) mass_ += map(edge.query + at.query, edge.key + at.key);
   tokens_ += count_queries(edges);
   each_label(edges, [&](std::string_view label, std::span<const Edge> of_label) {
     Label& counts = labels_[label];
     counts.tokens += count_queries(of_label);
-    for (const Edge& edge : of_label) counts.hits += largest(map, edge.query + query, key) == edge.key;
+    for (const Edge& edge : of_label) counts.hits += largest(map, edge.query + at.query, at.key) == edge.key;
   });
 }
 
@@ -191,10 +182,10 @@ double AlignmentAgreement::error_rate() const {
 }
 
 std::vector<int> alignment_of(const AttentionMap& map, Relation relation) {
-  const auto [query, key] = origin(relation);
+  const Placement& at = placement(relation);
   std::vector<int> sources;
   for (std::int64_t token = 0; token + 1 < map.queries(); ++token)
-    sources.push_back(largest(map, token + query, key));
+    sources.push_back(largest(map, token + at.query, at.key));
   return sources;
 }
 

@@ -9,16 +9,6 @@
 namespace polyhead::heads {
 namespace {
 
-constexpr nn::AttentionKind kinds[] = {nn::AttentionKind::encoder, nn::AttentionKind::decoder,
-                                       nn::AttentionKind::cross};
-
-nn::AttentionKind kind_of(Relation relation) {
-  return *std::find_if(std::begin(kinds), std::end(kinds), [&](nn::AttentionKind kind) {
-    const auto relations = relations_of(kind);
-    return std::find(relations.begin(), relations.end(), relation) != relations.end();
-  });
-}
-
 bool has_gold(const data::Pair& pair) {
   const auto any = [](const data::Dependencies& tree) {
     return std::any_of(tree.heads.begin(), tree.heads.end(), [](int head) { return head >= 0; });
@@ -34,19 +24,18 @@ void check_pieces(const std::vector<std::int32_t>& ids, const std::vector<std::s
 
 std::vector<RelationBaseline> baselines(std::span<const data::Pair> pairs) {
   std::vector<RelationBaseline> result;
-  for (const nn::AttentionKind kind : kinds)
-    for (const Relation relation : relations_of(kind)) {
-      RelationBaseline baseline{relation, {}, {}};
-      bool any = false;
-      for (const data::Pair& pair : pairs) {
-        const std::vector<Edge> edges = gold_edges(relation, pair);
-        baseline.edges.add(edges);
-        any = any || !edges.empty();
-      }
-      if (!any) continue;
-      if (kind == nn::AttentionKind::cross) baseline.error_rate = best_alignment_offset(pairs);
-      result.push_back(std::move(baseline));
+  for (const Relation relation : all_relations()) {
+    RelationBaseline baseline{relation, {}, {}};
+    bool any = false;
+    for (const data::Pair& pair : pairs) {
+      const std::vector<Edge> edges = gold_edges(relation, pair);
+      baseline.edges.add(edges);
+      any = any || !edges.empty();
     }
+    if (!any) continue;
+    if (kind_of(relation) == nn::AttentionKind::cross) baseline.error_rate = best_alignment_offset(pairs);
+    result.push_back(std::move(baseline));
+  }
   return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -35,8 +36,9 @@ constexpr std::string_view name(Relation relation) {
   return relation_names[static_cast<std::size_t>(relation)];
 }
 
-/// The relations of one kind of attention.
-std::span<const Relation> relations_of(nn::AttentionKind kind);
+std::span<const Relation> all_relations();
+/// The attention that a relation is for.
+nn::AttentionKind kind_of(Relation relation);
 
 /// Attention should go from token `query` to token `key`; `label` is that of the dependency, or "".
 struct Edge {
