@@ -138,25 +138,36 @@ std::map<int, ProbeRates> rates_by(int data::Probe::*parameter, const Part& part
   return result;
 }
 
+/// All sentences and probes, then those of each phenomenon.
+std::vector<Part> parts_of(std::span<const data::Pair> pairs, Sentences sentences) {
+  std::vector<Part> parts(1 + data::phenomenon_names.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const std::vector<data::Probe>& probes = pairs[i].probes;
+    const std::vector<ProbeOutcome>& outcomes = sentences[i].probes;
+    require<DataError>(probes.size() == outcomes.size(), "probing: sentence ", i + 1, " has ", probes.size(),
+                       " probes, but results of ", outcomes.size());
+    const auto number = static_cast<std::int32_t>(i);
+    parts[0].sentences.push_back(number);
+    for (std::size_t p = 0; p < probes.size(); ++p) {
+      const Case found{number, &probes[p], &outcomes[p]};
+      parts[0].add(found);
+      parts[1 + static_cast<std::size_t>(probes[p].phenomenon)].add(found);
+    }
+  }
+  return parts;
+}
+
 }  // namespace
 
-ProbingReport report(std::span<const data::Pair> pairs, Sentences sentences, const metrics::Options& options,
-                     int threads) {
+ProbingReport probing_report(std::span<const data::Pair> pairs, Sentences sentences,
+                             const metrics::Options& options, int threads) {
   require<DataError>(!pairs.empty() && pairs.size() == sentences.size(), "probing: ", sentences.size(),
                      " results of ", pairs.size(), " sentences");
+  const std::vector<Part> parts = parts_of(pairs, sentences);
   std::vector<std::string> translations, targets;
-  std::vector<Part> parts(1 + data::phenomenon_names.size());  // all, then by phenomenon
   for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const auto number = static_cast<std::int32_t>(i);
     translations.push_back(sentences[i].translation);
     targets.push_back(data::text(pairs[i].target));
-    parts[0].sentences.push_back(number);
-    for (std::size_t p = 0; p < pairs[i].probes.size(); ++p) {
-      const data::Probe& probe = pairs[i].probes[p];
-      const Case found{number, &probe, &sentences[i].probes[p]};
-      parts[0].add(found);
-      parts[1 + static_cast<std::size_t>(probe.phenomenon)].add(found);
-    }
   }
   const std::vector<std::vector<std::string>> references{targets};
   const metrics::ChrfCounts chrf(metrics::Corpus(translations, references), options);

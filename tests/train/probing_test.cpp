@@ -189,8 +189,8 @@ TEST(Probe, DependsNeitherOnThreadsNorOnOtherSentences) {
   };
   for (std::size_t i = 0; i < pairs.size(); ++i) expect_equal(one.sentences[i], three.sentences[i]);
   expect_equal(one.sentences.back(), last.sentences[0]);
-  const ProbingReport first = report(pairs, one.sentences, {}, 1),
-                      second = report(pairs, one.sentences, {}, 3);
+  const ProbingReport first = probing_report(pairs, one.sentences, {}, 1),
+                      second = probing_report(pairs, one.sentences, {}, 3);
   ASSERT_EQ(first.phenomena.size(), second.phenomena.size());
   for (std::size_t i = 0; i < first.phenomena.size(); ++i)
     EXPECT_EQ(first.phenomena[i].second.chrf, second.phenomena[i].second.chrf);
@@ -233,7 +233,7 @@ struct Example {
 
 TEST(ProbingReport, CountsSentencesAndProbes) {
   const Example example;
-  const ProbingReport result = report(example.pairs, example.sentences, {}, 2);
+  const ProbingReport result = probing_report(example.pairs, example.sentences, {}, 2);
   const auto expect = [](const ProbeRates& rates, int exact, int sentences, int slots, int contrasts,
                          int probes) {
     EXPECT_EQ(rates.sentences, sentences);
@@ -265,7 +265,7 @@ TEST(ProbingReport, CountsSentencesAndProbes) {
 
 TEST(ProbingReport, GivesChrfOfTheSentencesThatHoldAPhenomenon) {
   const Example example;
-  const ProbingReport result = report(example.pairs, example.sentences, {}, 1);
+  const ProbingReport result = probing_report(example.pairs, example.sentences, {}, 1);
   const auto chrf = [](const std::vector<std::string>& lines) {
     return metrics::corpus("chrf", lines, {std::vector<std::string>(lines.size(), "der Hund")}).score;
   };
@@ -279,8 +279,12 @@ TEST(ProbingReport, GivesChrfOfTheSentencesThatHoldAPhenomenon) {
 TEST(ProbingReport, NeedsAResultForEverySentence) {
   const Example example;
   EXPECT_EQ(testing::message_of<DataError>(
-                [&] { report(example.pairs, std::span(example.sentences).first(3), {}, 1); }),
+                [&] { probing_report(example.pairs, std::span(example.sentences).first(3), {}, 1); }),
             "probing: 3 results of 4 sentences");
+  Example other;
+  other.sentences[2].probes.pop_back();
+  EXPECT_EQ(testing::message_of<DataError>([&] { probing_report(other.pairs, other.sentences, {}, 1); }),
+            "probing: sentence 3 has 2 probes, but results of 1");
 }
 
 }  // namespace

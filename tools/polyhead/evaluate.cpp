@@ -158,8 +158,8 @@ void translate(const Options& o, const train::LoadedModel& loaded, const TestSet
     result.sentences = std::move(text.sentences);
     for (const train::ProbedSentence& sentence : result.sentences)
       result.translations.push_back(sentence.translation);
-    result.probing = train::report(set.annotated.pairs, result.sentences,
-                                   train::metric_options(loaded.config.evaluation), o.threads);
+    result.probing = train::probing_report(set.annotated.pairs, result.sentences,
+                                           train::metric_options(loaded.config.evaluation), o.threads);
   }
   progress.end();
   warn_cropped(cropped, loaded.config);
@@ -194,7 +194,7 @@ std::string report_json(const std::vector<TestSet>& sets, const std::vector<Eval
 }
 
 std::string report_table(const std::vector<TestSet>& sets, const std::vector<Evaluation>& evaluations) {
-  const std::string scores = sets.size() == 1 ? scores_table(evaluations.front().scores) : "";
+  std::string scores = sets.size() == 1 ? scores_table(evaluations.front().scores) : "";
   if (sets.front().annotated.pairs.empty()) return scores;
   std::vector<std::pair<std::string, train::ProbingReport>> rows;
   for (std::size_t i = 0; i < sets.size(); ++i) rows.emplace_back(sets[i].name, evaluations[i].probing);

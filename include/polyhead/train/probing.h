@@ -65,8 +65,9 @@ struct ProbingReport {
   std::vector<std::pair<data::Phenomenon, PhenomenonReport>> phenomena;  ///< those that occur
 };
 
-/// Sums up what probe() gave for `pairs`. Throws DataError when there are none.
-ProbingReport report(std::span<const data::Pair> pairs, std::span<const ProbedSentence> sentences,
-                     const metrics::Options& options, int threads);
+/// Sums up what probe() gave for `pairs`. Throws DataError when there are none, or not a result
+/// for every sentence and probe.
+ProbingReport probing_report(std::span<const data::Pair> pairs, std::span<const ProbedSentence> sentences,
+                             const metrics::Options& options, int threads);
 
 }  // namespace polyhead::train
