@@ -32,7 +32,7 @@ struct Outcome {
 
 /// y = op(x, w, bias), and the gradients under a given ∂y.
 template <class Op>
-Outcome run_op(const Op& op, const HalfPrecision* half, const Tensor& x, const Tensor& w, const Tensor& bias,
+Outcome run_op(const Op& op, HalfPrecision* half, const Tensor& x, const Tensor& w, const Tensor& bias,
                const Tensor& dy) {
   Arena activations, scratch;
   Exec exec{.activations = activations, .scratch = scratch, .key = RngKey{1}, .training = true, .half = half};
@@ -70,7 +70,7 @@ class HalfPrecisionTest : public ::testing::Test {
 TEST_F(HalfPrecisionTest, FindsTheCopyOfAParameterAndOfNothingElse) {
   Arena arena;
   Tensor w;
-  const HalfPrecision half = slab(arena, {3, 4}, w);
+  HalfPrecision half = slab(arena, {3, 4}, w);
   const Tensor copy = half.copy_of(w);
   EXPECT_EQ(copy.shape, (Shape{3, 4}));
   EXPECT_EQ(copy.as<BFloat16>() - half.copies.as<BFloat16>(), 32);
@@ -80,7 +80,7 @@ TEST_F(HalfPrecisionTest, FindsTheCopyOfAParameterAndOfNothingElse) {
 TEST_F(HalfPrecisionTest, LinearIsThatOfRoundedOperandsForwardAndBackward) {
   Arena arena;
   Tensor w;
-  const HalfPrecision half = slab(arena, {24, 40}, w);
+  HalfPrecision half = slab(arena, {24, 40}, w);
   const Tensor x = random_tensor(arena, {70, 40}, DType::f32, 1),
                bias = random_tensor(arena, {24}, DType::f32, 3),
                dy = random_tensor(arena, {70, 24}, DType::f32, 4);
@@ -96,7 +96,7 @@ TEST_F(HalfPrecisionTest, LinearIsThatOfRoundedOperandsForwardAndBackward) {
 TEST_F(HalfPrecisionTest, CrossEntropyRoundsOperandsOnly) {
   Arena arena;
   Tensor w;
-  const HalfPrecision half = slab(arena, {50, 16}, w);
+  HalfPrecision half = slab(arena, {50, 16}, w);
   const Tensor x = random_tensor(arena, {300, 16}, DType::f32, 1),
                bias = random_tensor(arena, {50}, DType::f32, 3);
   std::vector<std::int32_t> targets;
@@ -113,10 +113,36 @@ TEST_F(HalfPrecisionTest, CrossEntropyRoundsOperandsOnly) {
   EXPECT_NE(got.dx, oracle.dx);
 }
 
+TEST_F(HalfPrecisionTest, RoundsAnOperandOnceForAllThatUseIt) {
+  Arena arena, activations, scratch;
+  Tensor w;
+  HalfPrecision half = slab(arena, {24, 40}, w);
+  Exec exec{
+      .activations = activations, .scratch = scratch, .key = RngKey{1}, .training = true, .half = &half};
+  const auto project = [&](const Tensor& x) {
+    const Tensor y = scratch.tensor({70, 24}, DType::f32);
+    return std::pair{Linear{}.forward(exec, x, w, {}, y).x.data, values(y)};
+  };
+  const Arena::Mark mark = activations.mark();
+  const Tensor first = random_tensor(activations, {70, 40}, DType::f32, 1);
+  const auto query = project(first), key = project(first);
+  EXPECT_EQ(query, key);
+  // The memory of an operand that is gone may hold another one.
+  activations.rewind(mark);
+  const Tensor second = random_tensor(activations, {70, 40}, DType::f32, 2);
+  ASSERT_EQ(second.data, first.data);
+  const auto other = project(second);
+  EXPECT_NE(other.second, query.second);
+  expect_near(
+      other.second,
+      run_op(Linear{}, &half, second, w, {nullptr, {}, DType::f32}, scratch.zeros({70, 24}, DType::f32)).y,
+      0);
+}
+
 TEST_F(HalfPrecisionTest, LeavesF64Alone) {
   Arena arena;
   Tensor w;
-  const HalfPrecision half = slab(arena, {3, 4}, w);
+  HalfPrecision half = slab(arena, {3, 4}, w);
   const Tensor x = random_tensor(arena, {5, 4}, DType::f64, 1),
                weight = random_tensor(arena, {3, 4}, DType::f64, 2), y = arena.tensor({5, 3}, DType::f64),
                expected = arena.tensor({5, 3}, DType::f64);

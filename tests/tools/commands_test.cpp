@@ -428,7 +428,7 @@ TEST(Config, IsResolvedAndReadsBack) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("max_steps: 7\n"), HasSubstr("beta2: 0.98\n")));
   EXPECT_EQ(run({"config", write_text("resolved.yaml", outcome.out)}).out, outcome.out);
-  EXPECT_THAT(run({"config"}).out, StartsWith("name: toy\n"));
+  EXPECT_THAT(run({"config"}).out, StartsWith("name: grammar\n"));
   EXPECT_THAT(run({"config", "--keys"}).out, HasSubstr("| `training.batch_tokens`"));
 }
 
