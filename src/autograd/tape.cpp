@@ -21,13 +21,14 @@ Grad Tape::grad_of(Var v) {
   Tensor& grad = v.record_->grad;
   if (grad) return {grad};
   grad = {nullptr, v.shape(), v.dtype()};
-  for (Spare** link = &spare_; *link && !grad.data; link = &(*link)->next)
-    if ((*link)->bytes == grad.bytes()) {
-      grad.data = (*link)->data;
-      *link = (*link)->next;
-      break;
-    }
-  if (!grad.data) grad = exec_.activations.tensor(v.shape(), v.dtype());
+  Spare** link = &spare_;
+  while (*link && (*link)->bytes != grad.bytes()) link = &(*link)->next;
+  if (*link) {
+    grad.data = (*link)->data;
+    *link = (*link)->next;
+  } else {
+    grad = exec_.activations.tensor(v.shape(), v.dtype());
+  }
   fill_zero(grad);
   return {grad};
 }

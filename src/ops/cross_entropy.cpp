@@ -51,33 +51,26 @@ RowStatistics<T> add_bias(T* z, const T* bias, std::int64_t n) {
   constexpr std::int64_t step = simd::lanes<T>;
   constexpr T lowest = -std::numeric_limits<T>::infinity();
   simd::Vec<T> max[2] = {simd::broadcast(lowest), simd::broadcast(lowest)}, sum[2] = {};
-  const auto count = [&](int side, const simd::Vec<T>& x) __attribute__((always_inline)) {
+  const auto count = [&](int side, std::int64_t j) __attribute__((always_inline)) {
+    simd::Vec<T> x = simd::load(z + j);
+    if (bias) simd::store(z + j, x += simd::load(bias + j));
     max[side] = simd::max<T>(x, max[side]);
     sum[side] += x;
   };
-  const auto at = [&](std::int64_t j) __attribute__((always_inline)) {
-    simd::Vec<T> x = simd::load(z + j);
-    if (!bias) return x;
-    x += simd::load(bias + j);
-    simd::store(z + j, x);
-    return x;
-  };
   std::int64_t j = 0;
   for (; j + 2 * step <= n; j += 2 * step) {
-    count(0, at(j));
-    count(1, at(j + step));
+    count(0, j);
+    count(1, j + step);
   }
-  for (; j < n; j += step) {
-    const std::int64_t left = std::min(step, n - j);
-    if (left == step) {
-      count(0, at(j));
-      continue;
-    }
-    simd::Vec<T> x = simd::load_first(z + j, left, lowest);
-    if (bias) x += simd::load_first(bias + j, left, T{0});
-    simd::store_first(z + j, left, x);
+  if (j + step <= n) {
+    count(0, j);
+    j += step;
+  }
+  if (j < n) {
+    simd::Vec<T> x = simd::load_first(z + j, n - j, lowest);
+    if (bias) simd::store_first(z + j, n - j, x += simd::load_first(bias + j, n - j, T{0}));
     max[1] = simd::max<T>(x, max[1]);
-    sum[1] += simd::select_first<T>(left, x, simd::Vec<T>{});
+    sum[1] += simd::select_first<T>(n - j, x, simd::Vec<T>{});
   }
   return {simd::max<T>(simd::max<T>(max[0], max[1])), simd::sum<T>(sum[0] + sum[1])};
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bench_commands.h"
+#include "files.h"
 #include "polyhead/core/clock.h"
 #include "polyhead/core/parallel.h"
 #include "polyhead/kernels/gemm.h"
@@ -33,6 +34,30 @@ double gemm_rate(std::int64_t in, std::int64_t out, double seconds) {
     elapsed = seconds_since(begin);
   }
   return static_cast<double>(calls) * 2 * static_cast<double>(rows * in * out) / elapsed;
+}
+
+std::string profile_table(const Json& rows) {
+  std::string text =
+      fmt::format("\n{:24} {:8} {:>9} {:>10} {:>7}\n", "op", "pass", "calls", "seconds", "share");
+  for (const Json& row : rows)
+    text += fmt::format("{:24} {:8} {:>9} {:>10.4f} {:>6.1f}%\n", row["op"].get<std::string>(),
+                        row["pass"].get<std::string>(), row["calls"].get<std::int64_t>(),
+                        row["seconds"].get<double>(), 100 * row["share"].get<double>());
+  return text;
+}
+
+std::string table(const Json& report) {
+  std::size_t width = 0;
+  for (const auto& [key, value] : report.items()) width = std::max(width, key.size());
+  std::string text;
+  for (const auto& [key, value] : report.items()) {
+    if (value.is_structured()) continue;
+    text += fmt::format("{:{}}  {}\n", key, width,
+                        value.is_number_float() ? fmt::format("{:.6g}", value.get<double>())
+                        : value.is_string()     ? value.get<std::string>()
+                                                : value.dump());
+  }
+  return text;
 }
 
 }  // namespace
@@ -101,28 +126,9 @@ Json profile_rows(const Profile& profile, double seconds, int threads) {
   return result;
 }
 
-std::string profile_table(const Json& rows) {
-  std::string text =
-      fmt::format("\n{:24} {:8} {:>9} {:>10} {:>7}\n", "op", "pass", "calls", "seconds", "share");
-  for (const Json& row : rows)
-    text += fmt::format("{:24} {:8} {:>9} {:>10.4f} {:>6.1f}%\n", row["op"].get<std::string>(),
-                        row["pass"].get<std::string>(), row["calls"].get<std::int64_t>(),
-                        row["seconds"].get<double>(), 100 * row["share"].get<double>());
-  return text;
-}
-
-std::string table(const Json& report) {
-  std::size_t width = 0;
-  for (const auto& [key, value] : report.items()) width = std::max(width, key.size());
-  std::string text;
-  for (const auto& [key, value] : report.items()) {
-    if (value.is_structured()) continue;
-    text += fmt::format("{:{}}  {}\n", key, width,
-                        value.is_number_float() ? fmt::format("{:.6g}", value.get<double>())
-                        : value.is_string()     ? value.get<std::string>()
-                                                : value.dump());
-  }
-  return text;
+void write_report(const Json& report, bool json) {
+  if (json) return write_output("", report.dump() + '\n');
+  write_output("", table(report) + (report.contains("profile") ? profile_table(report["profile"]) : ""));
 }
 
 }  // namespace polyhead::tools

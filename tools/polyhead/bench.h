@@ -22,8 +22,6 @@ std::vector<double> rates(double amount, const std::vector<double>& seconds);
 /// The rows of a profile of `seconds`, the longest first. Shares are of the time of all threads together; what the
 /// threads do alone (Pass::update) counts once.
 Json profile_rows(const Profile& profile, double seconds, int threads);
-/// The same for people.
-std::string profile_table(const Json& rows);
 
 /// The best rate of f32 matrix products at the shapes of a model, on many threads at once.
 class GemmLimit {
@@ -43,7 +41,8 @@ class GemmLimit {
   int threads_;
 };
 
-/// "key  value" lines of the numbers and texts of a JSON object, for people.
-std::string table(const Json& report);
+/// Writes a report to stdout: as one JSON object, or for people "key  value" lines of its numbers and texts and the
+/// table of its "profile" where it has one.
+void write_report(const Json& report, bool json);
 
 }  // namespace polyhead::tools

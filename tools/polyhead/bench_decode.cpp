@@ -120,10 +120,7 @@ Json DecodeBench::run() {
 
 int run(const Options& o) {
   const Json report = DecodeBench(o).run();
-  if (o.json)
-    write_output("", report.dump() + '\n');
-  else
-    write_output("", table(report) + (o.profile ? profile_table(report["profile"]) : ""));
+  write_report(report, o.json);
   return 0;
 }
 
