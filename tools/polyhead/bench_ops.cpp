@@ -67,7 +67,8 @@ void measure(const OpCase& c, benchmark::State& state) {
 }
 
 void initialize(double min_time) {
-  std::string program = "polyhead", minimum = fmt::format("--benchmark_min_time={}", min_time);
+  static std::string program = "polyhead";  // the library keeps a pointer to it for its reports
+  std::string minimum = fmt::format("--benchmark_min_time={}", min_time);
   std::array<char*, 3> arguments{program.data(), minimum.data(), nullptr};
   int count = 2;
   benchmark::Initialize(&count, arguments.data());
