@@ -11,7 +11,7 @@
 #include "polyhead/metrics/metrics.h"
 #include "polyhead/train/validation.h"
 #include "progress.h"
-#include "report.h"
+#include "scores.h"
 
 namespace polyhead::tools {
 namespace {

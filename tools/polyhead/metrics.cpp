@@ -6,7 +6,7 @@
 #include "files.h"
 #include "polyhead/metrics/bleu.h"
 #include "polyhead/metrics/tokenizer.h"
-#include "report.h"
+#include "scores.h"
 
 namespace polyhead::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "report.h"
+#include "scores.h"
 
 #include <fmt/format.h>
 
