@@ -13,17 +13,17 @@ using Kind = nn::AttentionKind;
 struct Placement {
   Relation relation;
   Kind kind;
-  std::int64_t query, key;  // positions of token 0 among the queries and among the keys
+  FirstPosition first;
 };
 constexpr Placement placements[] = {
-    {Relation::head, Kind::encoder, 0, 0},
-    {Relation::dependents, Kind::encoder, 0, 0},
-    {Relation::input_head, Kind::decoder, 1, 1},
-    {Relation::input_dependents, Kind::decoder, 1, 1},
-    {Relation::predicted_head, Kind::decoder, 0, 1},
-    {Relation::predicted_dependents, Kind::decoder, 0, 1},
-    {Relation::predicted_alignment, Kind::cross, 0, 0},
-    {Relation::input_alignment, Kind::cross, 1, 0},
+    {Relation::head, Kind::encoder, {0, 0}},
+    {Relation::dependents, Kind::encoder, {0, 0}},
+    {Relation::input_head, Kind::decoder, {1, 1}},
+    {Relation::input_dependents, Kind::decoder, {1, 1}},
+    {Relation::predicted_head, Kind::decoder, {0, 1}},
+    {Relation::predicted_dependents, Kind::decoder, {0, 1}},
+    {Relation::predicted_alignment, Kind::cross, {0, 0}},
+    {Relation::input_alignment, Kind::cross, {1, 0}},
 };
 const Placement& placement(Relation relation) { return placements[static_cast<std::size_t>(relation)]; }
 
@@ -82,6 +82,8 @@ std::span<const Relation> all_relations() {
 
 Kind kind_of(Relation relation) { return placement(relation).kind; }
 
+FirstPosition first_position(Relation relation) { return placement(relation).first; }
+
 std::vector<Edge> gold_edges(Relation relation, const data::Pair& pair) {
   std::vector<Edge> edges;
   switch (relation) {
@@ -109,7 +111,7 @@ std::vector<Edge> gold_edges(Relation relation, const data::Pair& pair) {
 }
 
 void EdgeAgreement::add(const AttentionMap& map, std::span<const Edge> edges) {
-  const Placement& at = placement(relation_);
+  const FirstPosition at = first_position(relation_);
   for (const Edge& edge : edges) mass_ += map(edge.query + at.query, edge.key + at.key);
   tokens_ += count_queries(edges);
   each_label(edges, [&](std::string_view label, std::span<const Edge> of_label) {
@@ -182,7 +184,7 @@ double AlignmentAgreement::error_rate() const {
 }
 
 std::vector<int> alignment_of(const AttentionMap& map, Relation relation) {
-  const Placement& at = placement(relation);
+  const FirstPosition at = first_position(relation);
   std::vector<int> sources;
   for (std::int64_t token = 0; token + 1 < map.queries(); ++token)
     sources.push_back(largest(map, token + at.query, at.key));

@@ -40,6 +40,12 @@ std::span<const Relation> all_relations();
 /// The attention that a relation is for.
 nn::AttentionKind kind_of(Relation relation);
 
+/// The positions of token 0 of a sentence among a relation's queries and among its keys.
+struct FirstPosition {
+  std::int64_t query = 0, key = 0;
+};
+FirstPosition first_position(Relation relation);
+
 /// Attention should go from token `query` to token `key`; `label` is that of the dependency, or "".
 struct Edge {
   int query = 0, key = 0;
