@@ -28,6 +28,22 @@ const std::array<Smoothing, 4> smoothings{{{"exp", {}}, {"floor", 0.1}, {"add-k"
 struct Statistics {
   std::array<std::int64_t, max_order> matches{}, totals{};
   std::int64_t hypothesis_length = 0, reference_length = 0;
+
+  static constexpr std::size_t width = 2 * max_order + 2;
+  void append_to(std::vector<double>& rows) const {
+    for (const auto& counts : {matches, totals})
+      for (const std::int64_t n : counts) rows.push_back(static_cast<double>(n));
+    rows.insert(rows.end(), {static_cast<double>(hypothesis_length), static_cast<double>(reference_length)});
+  }
+  static Statistics from(std::span<const double> sums) {
+    const auto at = [&](std::size_t i) { return static_cast<std::int64_t>(sums[i]); };
+    Statistics result{.hypothesis_length = at(2 * max_order), .reference_length = at(2 * max_order + 1)};
+    for (std::size_t n = 0; n < max_order; ++n) {
+      result.matches[n] = at(n);
+      result.totals[n] = at(max_order + n);
+    }
+    return result;
+  }
 };
 
 /// The value of the chosen smoothing, if it takes one.
@@ -117,6 +133,17 @@ double geometric_mean(const Precisions& precisions) {
   return std::exp(sum / static_cast<double>(precisions.orders));
 }
 
+struct Parts {
+  Precisions precisions;
+  double penalty = 0;
+  double score() const { return penalty * geometric_mean(precisions); }
+};
+
+Parts parts_of(const Statistics& sum, const Options& options, std::optional<double> value) {
+  const bool matched = std::any_of(sum.matches.begin(), sum.matches.end(), [](auto n) { return n > 0; });
+  return {matched ? precisions_of(sum, options, value) : Precisions{}, brevity_penalty(sum)};
+}
+
 std::string smoothing_entry(const Options& options, std::optional<double> value) {
   if (!value) return options.smooth;
   char bracket[32];
@@ -133,15 +160,12 @@ Score bleu(const Corpus& corpus, const Options& options) {
   Statistics sum;
   for (std::size_t line = 0; line < corpus.size(); ++line) count_line(corpus, line, options, sum);
 
-  const bool matched = std::any_of(sum.matches.begin(), sum.matches.end(), [](auto n) { return n > 0; });
-  const Precisions precisions = matched ? precisions_of(sum, options, value) : Precisions{};
-  const double penalty = brevity_penalty(sum);
-
+  const Parts parts = parts_of(sum, options, value);
   Score result;
-  result.score = penalty * geometric_mean(precisions);
+  result.score = parts.score();
   for (std::size_t n = 0; n < max_order; ++n)
-    result.details.emplace_back(concat("precision_", n + 1), precisions.percent[n]);
-  result.details.emplace_back("brevity_penalty", penalty);
+    result.details.emplace_back(concat("precision_", n + 1), parts.precisions.percent[n]);
+  result.details.emplace_back("brevity_penalty", parts.penalty);
   result.details.emplace_back("hypothesis_length", static_cast<double>(sum.hypothesis_length));
   result.details.emplace_back("reference_length", static_cast<double>(sum.reference_length));
   result.signature = make_signature(corpus, {{"case", options.lowercase ? "lc" : "mixed"},
@@ -149,6 +173,19 @@ Score bleu(const Corpus& corpus, const Options& options) {
                                              {"tok", options.tokenize},
                                              {"smooth", smoothing_entry(options, value)}});
   return result;
+}
+
+SentenceStatistics bleu_statistics(const Corpus& corpus, const Options& options) {
+  const std::optional<double> value = smoothing_value(options);
+  std::vector<double> rows;
+  for (std::size_t line = 0; line < corpus.size(); ++line) {
+    Statistics statistics;
+    count_line(corpus, line, options, statistics);
+    statistics.append_to(rows);
+  }
+  return {Statistics::width, std::move(rows), [options, value](std::span<const double> sums) {
+            return parts_of(Statistics::from(sums), options, value).score();
+          }};
 }
 
 }  // namespace polyhead::metrics

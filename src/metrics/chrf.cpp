@@ -145,27 +145,22 @@ Score chrf(const Corpus& corpus, const Options& options) {
   return result;
 }
 
-ChrfCounts::ChrfCounts(const Corpus& corpus, const Options& options)
-    : orders_(char_order + static_cast<std::size_t>(options.word_order)) {
+SentenceStatistics chrf_statistics(const Corpus& corpus, const Options& options) {
   check(options);
+  const std::size_t orders = char_order + static_cast<std::size_t>(options.word_order);
+  std::vector<double> rows;
   for (std::size_t line = 0; line < corpus.size(); ++line)
     for (const Counts& counts : best_statistics(corpus, line, options))
       for (const std::int64_t count : {counts.hypothesis, counts.reference, counts.matches})
-        counts_.push_back(static_cast<std::int32_t>(count));
-}
-
-double ChrfCounts::score(std::span<const std::int32_t> lines) const {
-  Statistics sum(orders_);
-  for (const std::int32_t line : lines) {
-    const std::int32_t* counts = counts_.data() + static_cast<std::size_t>(line) * orders_ * 3;
-    for (Counts& order : sum) {
-      order.hypothesis += counts[0];
-      order.reference += counts[1];
-      order.matches += counts[2];
-      counts += 3;
-    }
-  }
-  return f_score(means_of(sum));
+        rows.push_back(static_cast<double>(count));
+  return {3 * orders, std::move(rows), [](std::span<const double> sums) {
+            Statistics statistics(sums.size() / 3);
+            for (std::size_t i = 0; i < statistics.size(); ++i) {
+              const auto at = [&](std::size_t n) { return static_cast<std::int64_t>(sums[3 * i + n]); };
+              statistics[i] = {at(0), at(1), at(2)};
+            }
+            return f_score(means_of(statistics));
+          }};
 }
 
 }  // namespace polyhead::metrics

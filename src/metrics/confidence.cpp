@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
+#include "percentile_interval.h"
 #include "polyhead/core/error.h"
 #include "polyhead/core/rng.h"
 
@@ -22,6 +22,11 @@ double quantile(const std::vector<double>& values, double share) {
 }
 
 }  // namespace
+
+Estimate percentile_interval(double score, std::vector<double> draws) {
+  std::sort(draws.begin(), draws.end());
+  return {score, quantile(draws, 0.025), quantile(draws, 0.975)};
+}
 
 Estimate wilson(std::int64_t successes, std::int64_t trials) {
   if (trials == 0) return {std::numeric_limits<double>::quiet_NaN(), 0, 100};
@@ -44,8 +49,7 @@ Estimate bootstrap(std::span<const std::int32_t> lines,
     for (std::int32_t& line : sample) line = lines[random.below(lines.size())];
     scores.push_back(score(sample));
   }
-  std::sort(scores.begin(), scores.end());
-  return {score(lines), quantile(scores, 0.025), quantile(scores, 0.975)};
+  return percentile_interval(score(lines), std::move(scores));
 }
 
 }  // namespace polyhead::metrics

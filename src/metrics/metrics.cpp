@@ -14,11 +14,11 @@ namespace polyhead::metrics {
 namespace {
 
 constexpr std::array<Metric, 5> table{{
-    {"bleu", bleu, true},
-    {"chrf", chrf, true},
-    {"ter", ter, false},
-    {"exact_match", exact_match, true},
-    {"token_accuracy", token_accuracy, true},
+    {"bleu", bleu, bleu_statistics, true},
+    {"chrf", chrf, chrf_statistics, true},
+    {"ter", ter, ter_statistics, false},
+    {"exact_match", exact_match, exact_match_statistics, true},
+    {"token_accuracy", token_accuracy, token_accuracy_statistics, true},
 }};
 
 }  // namespace
@@ -30,6 +30,12 @@ const Metric& find_metric(const std::string& name) { return find_row(table, "met
 Score corpus(const std::string& metric, const std::vector<std::string>& hypotheses,
              const std::vector<std::vector<std::string>>& references, const Options& options) {
   return find_metric(metric).compute(Corpus(hypotheses, references), options);
+}
+
+SentenceStatistics sentence_statistics(const std::string& metric, const std::vector<std::string>& hypotheses,
+                                       const std::vector<std::vector<std::string>>& references,
+                                       const Options& options) {
+  return find_metric(metric).statistics(Corpus(hypotheses, references), options);
 }
 
 Score sentence(const std::string& metric, const std::string& hypothesis,

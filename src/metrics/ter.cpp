@@ -177,9 +177,9 @@ Statistics count_line(const Corpus& corpus, std::size_t line, bool case_sensitiv
           static_cast<double>(length) / static_cast<double>(corpus.references.size())};
 }
 
-double rate(const Statistics& sum) {
-  if (sum.reference_length > 0) return static_cast<double>(sum.edits) / sum.reference_length;
-  return sum.edits > 0 ? 1 : 0;
+double percent(const Statistics& sum) {
+  if (sum.reference_length > 0) return 100 * (static_cast<double>(sum.edits) / sum.reference_length);
+  return sum.edits > 0 ? 100 : 0;
 }
 
 }  // namespace
@@ -192,7 +192,7 @@ Score ter(const Corpus& corpus, const Options& options) {
     sum.reference_length += statistics.reference_length;
   }
   Score result;
-  result.score = 100 * rate(sum);
+  result.score = percent(sum);
   result.details = {{"edits", static_cast<double>(sum.edits)}, {"reference_length", sum.reference_length}};
   result.signature = make_signature(corpus, {{"case", options.case_sensitive ? "mixed" : "lc"},
                                              {"tok", "tercom"},
@@ -200,6 +200,17 @@ Score ter(const Corpus& corpus, const Options& options) {
                                              {"punct", "yes"},
                                              {"asian", "no"}});
   return result;
+}
+
+SentenceStatistics ter_statistics(const Corpus& corpus, const Options& options) {
+  std::vector<double> rows;
+  for (std::size_t line = 0; line < corpus.size(); ++line) {
+    const Statistics statistics = count_line(corpus, line, options.case_sensitive);
+    rows.insert(rows.end(), {static_cast<double>(statistics.edits), statistics.reference_length});
+  }
+  return {2, std::move(rows), [](std::span<const double> sums) {
+            return percent({static_cast<std::int64_t>(sums[0]), sums[1]});
+          }};
 }
 
 }  // namespace polyhead::metrics

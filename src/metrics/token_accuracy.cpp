@@ -26,11 +26,11 @@ Agreement agreement(const Tokens& hypothesis, const Tokens& reference) {
 
 }  // namespace
 
-Score token_accuracy(const Corpus& corpus, const Options& options) {
+SentenceStatistics token_accuracy_statistics(const Corpus& corpus, const Options& options) {
   const auto read = [&](const std::string& line) {
     return unicode::split(options.lowercase ? unicode::lowercase(line) : line);
   };
-  Agreement sum;
+  std::vector<double> rows;
   for (std::size_t line = 0; line < corpus.size(); ++line) {
     const Tokens hypothesis = read(corpus.hypotheses[line]);
     std::vector<Agreement> agreements;
@@ -39,12 +39,19 @@ Score token_accuracy(const Corpus& corpus, const Options& options) {
     const Agreement best =
         *std::max_element(agreements.begin(), agreements.end(),
                           [](const Agreement& a, const Agreement& b) { return a.share() < b.share(); });
-    sum.matches += best.matches;
-    sum.positions += best.positions;
+    rows.insert(rows.end(), {best.matches, best.positions});
   }
-  return {100 * sum.share(),
+  return {2, std::move(rows), [](std::span<const double> sums) {
+            return 100 * Agreement{sums[0], sums[1]}.share();
+          }};
+}
+
+Score token_accuracy(const Corpus& corpus, const Options& options) {
+  const SentenceStatistics statistics = token_accuracy_statistics(corpus, options);
+  const std::vector<double> sums = statistics.sums();
+  return {statistics.score_of(sums),
           make_signature(corpus, {{"case", options.lowercase ? "lc" : "mixed"}, {"tok", "none"}}),
-          {{"matches", sum.matches}, {"positions", sum.positions}}};
+          {{"matches", sums[0]}, {"positions", sums[1]}}};
 }
 
 }  // namespace polyhead::metrics

@@ -5,7 +5,6 @@
 #include "polyhead/core/error.h"
 #include "polyhead/core/parallel.h"
 #include "polyhead/decode/score.h"
-#include "polyhead/metrics/chrf.h"
 #include "polyhead/metrics/metrics.h"
 #include "polyhead/train/validation.h"
 
@@ -169,8 +168,8 @@ ProbingReport probing_report(std::span<const data::Pair> pairs, Sentences senten
     translations.push_back(sentences[i].translation);
     targets.push_back(data::text(pairs[i].target));
   }
-  const std::vector<std::vector<std::string>> references{targets};
-  const metrics::ChrfCounts chrf(metrics::Corpus(translations, references), options);
+  const metrics::SentenceStatistics chrf =
+      metrics::sentence_statistics("chrf", translations, {targets}, options);
   std::vector<PhenomenonReport> reports(parts.size());
   parallel_for(threads, static_cast<std::int64_t>(parts.size()), [&](std::int64_t i, int) {
     const Part& part = parts[static_cast<std::size_t>(i)];

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "polyhead/core/error.h"
-#include "polyhead/metrics/chrf.h"
 
 namespace polyhead::metrics {
 namespace {
@@ -60,26 +59,6 @@ TEST(Bootstrap, OfEqualLinesHasNoWidth) {
   EXPECT_EQ(bootstrap(std::vector<std::int32_t>{3, 4, 5}, share_below(9)), (Estimate{100, 100, 100}));
   EXPECT_THROW(bootstrap({}, share_below(9)), Error);
   EXPECT_THROW(bootstrap(std::vector<std::int32_t>{3}, share_below(9), 1, 0), Error);
-}
-
-TEST(ChrfCounts, GiveTheScoreOfAnyLines) {
-  const std::vector<std::string> hypotheses{"der Hund schläft", "", "eine Katze sah", "das Kind"},
-      references{"die Hunde schlafen", "ein Haus", "eine Katze sah", "ein Kind , das lacht"};
-  for (const int word_order : {0, 2}) {
-    const Options options{.word_order = word_order};
-    const std::vector<std::vector<std::string>> streams{references};
-    const ChrfCounts counts(Corpus(hypotheses, streams), options);
-    for (const std::vector<std::int32_t>& lines :
-         std::vector<std::vector<std::int32_t>>{{0, 1, 2, 3}, {2}, {3, 0, 3}}) {
-      std::vector<std::string> chosen;
-      std::vector<std::vector<std::string>> chosen_references(1);
-      for (const std::int32_t line : lines) {
-        chosen.push_back(hypotheses[static_cast<std::size_t>(line)]);
-        chosen_references[0].push_back(references[static_cast<std::size_t>(line)]);
-      }
-      EXPECT_DOUBLE_EQ(counts.score(lines), chrf(Corpus(chosen, chosen_references), options).score);
-    }
-  }
 }
 
 }  // namespace

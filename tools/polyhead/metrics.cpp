@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "commands.h"
 #include "files.h"
 #include "polyhead/metrics/bleu.h"
+#include "polyhead/metrics/significance.h"
 #include "polyhead/metrics/tokenizer.h"
 #include "scores.h"
 
@@ -12,10 +15,11 @@ namespace polyhead::tools {
 namespace {
 
 struct Options {
-  std::string hypothesis;
+  std::string hypothesis, baseline, significance = "bootstrap";
   std::vector<std::string> references, metrics{"bleu", "chrf", "ter"};
   metrics::Options options;
   bool sentences = false, json = false;
+  metrics::Resampling resampling;
 };
 
 /// The metrics of every line, separated by tabs.
@@ -33,6 +37,52 @@ std::string sentence_scores(const Options& o, const std::vector<std::string>& hy
   return text;
 }
 
+using Tests = std::vector<std::pair<std::string, metrics::PairedTest>>;
+
+Tests significance_tests(const Options& o, const std::vector<std::string>& hypotheses,
+                         const std::vector<std::vector<std::string>>& references) {
+  const std::vector<std::string> baseline = read_beside(o.baseline, o.hypothesis, hypotheses.size());
+  const auto test =
+      o.significance == "bootstrap" ? metrics::paired_bootstrap : metrics::approximate_randomization;
+  Tests tests;
+  for (const std::string& metric : o.metrics)
+    tests.emplace_back(
+        metric, test(metrics::sentence_statistics(metric, baseline, references, o.options),
+                     metrics::sentence_statistics(metric, hypotheses, references, o.options), o.resampling));
+  return tests;
+}
+
+std::string tested_json(const Options& o, const Scores& scores, const Tests& tests) {
+  nlohmann::ordered_json report = scores_object(scores);
+  for (const auto& [metric, test] : tests) {
+    nlohmann::ordered_json& entry = report[metric]["significance"];
+    entry = {{"test", o.significance},
+             {"draws", o.resampling.draws},
+             {"seed", o.resampling.seed},
+             {"baseline", test.baseline},
+             {"difference", test.system - test.baseline},
+             {"p", test.p}};
+    if (test.difference) {
+      entry["low"] = test.difference->low;
+      entry["high"] = test.difference->high;
+    }
+  }
+  return report.dump() + '\n';
+}
+
+std::string tested_table(const Options& o, const Tests& tests) {
+  std::string table = fmt::format("{:15}{:>10}{:>10}{:>12}{:>9}{}\n", "metric", "baseline", "system",
+                                  "difference", "p", o.significance == "bootstrap" ? "   95% interval" : "");
+  for (const auto& [metric, test] : tests) {
+    table += fmt::format("{:15}{:10.4f}{:10.4f}{:+12.4f}{:9.4f}", metric, test.baseline, test.system,
+                         test.system - test.baseline, test.p);
+    if (test.difference)
+      table += fmt::format("   {:+.4f} to {:+.4f}", test.difference->low, test.difference->high);
+    table += '\n';
+  }
+  return table;
+}
+
 int run(const Options& o) {
   for (const std::string& metric : o.metrics) metrics::find_metric(metric);  // before any file is read
   const std::vector<std::string> hypotheses = read_input(o.hypothesis).lines;
@@ -42,6 +92,12 @@ int run(const Options& o) {
   Scores scores;
   for (const std::string& metric : o.metrics)
     scores.emplace_back(metric, metrics::corpus(metric, hypotheses, references, o.options));
+  if (!o.baseline.empty()) {
+    const Tests tests = significance_tests(o, hypotheses, references);
+    write_output(
+        "", o.json ? tested_json(o, scores, tests) : scores_table(scores) + '\n' + tested_table(o, tests));
+    return 0;
+  }
   write_output("", o.sentences ? sentence_scores(o, hypotheses, references)
                    : o.json    ? scores_json(scores)
                                : scores_table(scores));
@@ -85,9 +141,31 @@ Command add_metrics(CLI::App& program) {
       ->capture_default_str();
   CLI::Option* json =
       command->add_flag("--json", o->json, "one JSON object with scores in full precision and signatures");
+  CLI::Option* sentences = command
+                               ->add_flag("--sentences", o->sentences,
+                                          "scores of every line instead of the whole, separated by tabs")
+                               ->excludes(json);
+  CLI::Option* baseline =
+      command
+          ->add_option("--baseline", o->baseline,
+                       "translations of the same by another system: whether the two differ, as sacreBLEU's "
+                       "--paired-bs and --paired-ar say it")
+          ->type_name("FILE")
+          ->excludes(sentences);
   command
-      ->add_flag("--sentences", o->sentences, "scores of every line instead of the whole, separated by tabs")
-      ->excludes(json);
+      ->add_option("--significance", o->significance,
+                   "the test: paired bootstrap or approximate randomization, both two-sided")
+      ->check(CLI::IsMember({"bootstrap", "randomization"}))
+      ->capture_default_str()
+      ->needs(baseline);
+  command->add_option("--draws", o->resampling.draws, "samples that the test draws")
+      ->check(CLI::Range(1, 100000000))
+      ->capture_default_str()
+      ->needs(baseline);
+  command->add_option("--seed", o->resampling.seed, "of the test's random numbers")
+      ->capture_default_str()
+      ->needs(baseline);
+  add_threads(*command, o->resampling.threads);
   return {command, [o] { return run(*o); }};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "polyhead/metrics/score.h"
+#include "polyhead/metrics/sentence_statistics.h"
 
 namespace polyhead::metrics {
 
@@ -16,6 +17,8 @@ namespace polyhead::metrics {
 /// Details: precision_1…4 in percent, brevity_penalty, hypothesis_length, reference_length.
 /// Throws Error for an unknown tokenizer or smoothing, or a value that it cannot take.
 Score bleu(const Corpus& corpus, const Options& options);
+/// Of each line its matches and n-grams of every order, and both lengths.
+SentenceStatistics bleu_statistics(const Corpus& corpus, const Options& options);
 
 /// exp, floor, add-k, none
 std::vector<std::string> smoothing_names();

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <vector>
-
 #include "polyhead/metrics/score.h"
+#include "polyhead/metrics/sentence_statistics.h"
 
 namespace polyhead::metrics {
 
@@ -16,18 +13,8 @@ namespace polyhead::metrics {
 /// Throws Error for a word_order outside 0…6.
 Score chrf(const Corpus& corpus, const Options& options);
 
-/// The n-gram counts of each line of a corpus, made once: for chrF of many of its parts, as resampling takes.
-class ChrfCounts {
- public:
-  /// Throws Error as chrf().
-  ChrfCounts(const Corpus& corpus, const Options& options);
-  /// chrF, in percent, of the corpus of these lines; one may be there more than once.
-  double score(std::span<const std::int32_t> lines) const;
-
- private:
-  std::size_t orders_;
-  std::vector<std::int32_t>
-      counts_;  ///< line by line: for each order those of hypothesis and reference, and matches
-};
+/// Of each line the n-grams of every order in the hypothesis, in the reference, and in both.
+/// Throws Error as chrf().
+SentenceStatistics chrf_statistics(const Corpus& corpus, const Options& options);
 
 }  // namespace polyhead::metrics

@@ -6,13 +6,13 @@
 
 namespace polyhead::metrics {
 
-/// A score and its 95% confidence interval, in percent.
+/// A score and its confidence interval, of 95% where not said otherwise, in the score's unit.
 struct Estimate {
   double score = 0, low = 0, high = 0;
   friend bool operator==(const Estimate&, const Estimate&) = default;
 };
 
-/// The share of `successes` among independent `trials` with Wilson's score interval,
+/// The share of `successes` among independent `trials`, in percent, with Wilson's score interval,
 ///   (p̂ + z²/2n ± z·√(p̂(1 − p̂)/n + z²/4n²)) / (1 + z²/n),  z = Φ⁻¹(0.975)
 /// (Wilson 1927, "Probable inference, the law of succession, and statistical inference"; it keeps its level for
 /// small n and for shares near 0 and 1: Brown, Cai & DasGupta 2001, "Interval estimation for a binomial proportion").

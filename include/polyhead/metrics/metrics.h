@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "polyhead/metrics/score.h"
+#include "polyhead/metrics/sentence_statistics.h"
 
 namespace polyhead::metrics {
 
@@ -12,6 +13,8 @@ namespace polyhead::metrics {
 struct Metric {
   std::string_view name;
   Score (*compute)(const Corpus& corpus, const Options& options);
+  /// What that score is made of, sentence by sentence.
+  SentenceStatistics (*statistics)(const Corpus& corpus, const Options& options);
   bool higher_is_better;
 };
 
@@ -25,6 +28,11 @@ const Metric& find_metric(const std::string& name);
 /// when there are no lines, the streams differ in length, or a line is not UTF-8.
 Score corpus(const std::string& metric, const std::vector<std::string>& hypotheses,
              const std::vector<std::vector<std::string>>& references, const Options& options = {});
+
+/// What that score is made of, for intervals and tests (metrics/significance.h). Throws as corpus().
+SentenceStatistics sentence_statistics(const std::string& metric, const std::vector<std::string>& hypotheses,
+                                       const std::vector<std::vector<std::string>>& references,
+                                       const Options& options = {});
 
 /// The score of one line: that of a corpus of it, BLEU with the effective order.
 Score sentence(const std::string& metric, const std::string& hypothesis,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "polyhead/metrics/score.h"
+#include "polyhead/metrics/sentence_statistics.h"
 
 namespace polyhead::metrics {
 
@@ -10,5 +11,7 @@ namespace polyhead::metrics {
 /// `case_sensitive`, lower-cased. A corpus of empty references scores 100, or 0 without any hypothesis.
 /// Equals sacreBLEU 2, its beam and limits included. Details: edits, reference_length.
 Score ter(const Corpus& corpus, const Options& options);
+/// Of each line its edits and its mean reference length.
+SentenceStatistics ter_statistics(const Corpus& corpus, const Options& options);
 
 }  // namespace polyhead::metrics

@@ -1,0 +1,216 @@
+#include "polyhead/metrics/significance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "polyhead/core/error.h"
+#include "polyhead/metrics/metrics.h"
+#include "support/message.h"
+
+namespace polyhead::metrics {
+namespace {
+
+using polyhead::testing::message_of;
+using Lines = std::vector<std::string>;
+using Values = std::vector<double>;
+
+const Lines reference{"the dog sleeps in the old house", "a cat saw the small bird today",
+                      "my sister reads a long letter",   "we do not run by the red river",
+                      "she stands near the green door",  "they have two dogs and a cat"};
+const Lines good{"the dog sleeps in the house",  "a cat saw the small bird today",
+                 "my sister reads the letter",   "we do not run by the river red",
+                 "she stands at the green door", "they have two dogs and cat"};
+const Lines bad{"the dog sleep in an old house", "a cat saw small birds today",
+                "my sister reads a long letter", "we run by the red river",
+                "she is near a green door now",  "they have two cats and a dog"};
+
+std::vector<std::string> all_metrics() { return metric_names(); }
+
+TEST(SentenceStatistics, GiveTheScoreOfAnyLines) {
+  const Lines second{
+      "the dog is asleep in the house", "", "my sister is reading a letter", "we are not running", "x",
+      "they own dogs and a cat"};
+  for (const std::string& metric : all_metrics())
+    for (const std::vector<std::int32_t>& lines :
+         std::vector<std::vector<std::int32_t>>{{0, 1, 2, 3, 4, 5}, {2}, {5, 0, 0, 4, 5}})
+      for (const Options& options :
+           {Options{}, Options{.smooth = "floor", .lowercase = true, .word_order = 2}}) {
+        const SentenceStatistics statistics = sentence_statistics(metric, bad, {reference, second}, options);
+        Lines chosen;
+        std::vector<Lines> references(2);
+        for (const std::int32_t line : lines) {
+          const auto at = static_cast<std::size_t>(line);
+          chosen.push_back(bad[at]);
+          references[0].push_back(reference[at]);
+          references[1].push_back(second[at]);
+        }
+        EXPECT_DOUBLE_EQ(statistics.score(lines), corpus(metric, chosen, references, options).score)
+            << metric;
+        EXPECT_EQ(statistics.sentences(), 6u);
+      }
+}
+
+TEST(SentenceStatistics, OfRatiosAndMeans) {
+  const SentenceStatistics ratio = ratio_statistics(Values{1, 3}, Values{2, 3}, 100);
+  EXPECT_EQ(ratio.score(), 80);
+  EXPECT_EQ(ratio.score(std::vector<std::int32_t>{0, 0}), 50);
+  EXPECT_EQ(mean_statistics(Values{1, 2, 6}).score(), 3);
+  EXPECT_EQ(message_of<Error>([] {
+              ratio_statistics(Values{1, 3}, Values{2, 0});
+            }),
+            "ratio: the denominator of sentence 2 is 0, expected more than 0");
+  EXPECT_EQ(message_of<Error>([] {
+              ratio_statistics(Values{1, 3}, Values{2});
+            }),
+            "ratio of 2 numerators and 1 denominators");
+  EXPECT_EQ(message_of<Error>([] {
+              mean_statistics(Values{1, std::nan("")});
+            }),
+            "sentence statistics: those of sentence 2 are not finite");
+}
+
+/// How far a share of so many draws may be from its probability: five standard errors.
+double tolerance(double p, int draws) { return 5 * std::sqrt(p * (1 - p) / draws) + 1. / draws; }
+
+/// The test by its definition, over all 2⁶ mixtures, each scored from its text.
+double exact_randomization(const std::string& metric) {
+  const auto difference = [&](unsigned swapped) {
+    Lines first = bad, second = good;
+    for (std::size_t i = 0; i < reference.size(); ++i)
+      if (swapped >> i & 1) std::swap(first[i], second[i]);
+    return std::abs(corpus(metric, first, {reference}).score - corpus(metric, second, {reference}).score);
+  };
+  int larger = 0;
+  for (unsigned swapped = 0; swapped < 64; ++swapped) larger += difference(swapped) >= difference(0) - 1e-9;
+  return larger / 64.;
+}
+
+TEST(ApproximateRandomization, IsTheShareOfAllMixturesThatDifferMore) {
+  for (const std::string& metric : all_metrics()) {
+    const PairedTest test = approximate_randomization(sentence_statistics(metric, bad, {reference}),
+                                                      sentence_statistics(metric, good, {reference}));
+    EXPECT_DOUBLE_EQ(test.baseline, corpus(metric, bad, {reference}).score);
+    EXPECT_DOUBLE_EQ(test.system, corpus(metric, good, {reference}).score);
+    const double exact = exact_randomization(metric);
+    EXPECT_NEAR(test.p, exact, tolerance(exact, 10000)) << metric;
+    EXPECT_FALSE(test.difference);
+  }
+}
+
+/// The test by its definition, over all 4⁴ samples of four sentences.
+struct ExactBootstrap {
+  double p = 0, mean = 0;
+  std::vector<double> differences;
+
+  ExactBootstrap(const Values& baseline, const Values& system) {
+    double mean_size = 0, difference = 0;
+    for (std::size_t i = 0; i < 4; ++i) difference += (system[i] - baseline[i]) / 4;
+    for (unsigned sample = 0; sample < 256; ++sample) {
+      double sum = 0;
+      for (unsigned i = 0; i < 4; ++i) sum += system[sample >> 2 * i & 3] - baseline[sample >> 2 * i & 3];
+      differences.push_back(sum / 4);
+      mean_size += std::abs(sum / 4) / 256;
+    }
+    for (const double d : differences) p += (std::abs(d) - mean_size >= std::abs(difference) - 1e-12) / 256.;
+  }
+};
+
+TEST(PairedBootstrap, IsTheShareOfAllSamplesThatAreFartherOut) {
+  const Values baseline{0.1, 0.7, 0.25, 0.3};
+  for (const Values& system : {Values{0.65, 0.6, 0.4, 0.31}, Values{0.1, 1.9, 0.2, 0.1}}) {
+    const ExactBootstrap exact(baseline, system);
+    const PairedTest test = paired_bootstrap(mean_statistics(baseline), mean_statistics(system));
+    EXPECT_NEAR(test.p, exact.p, tolerance(exact.p, 10000));
+    ASSERT_TRUE(test.difference);
+    EXPECT_DOUBLE_EQ(test.difference->score, test.system - test.baseline);
+    std::vector<double> sorted = exact.differences;
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_GE(test.difference->low, sorted[2]);
+    EXPECT_LE(test.difference->low, sorted[12]);
+    EXPECT_GE(test.difference->high, sorted[243]);
+    EXPECT_LE(test.difference->high, sorted[253]);
+  }
+}
+
+TEST(PairedTests, FindNoDifferenceOfASystemFromItself) {
+  for (const std::string& metric : all_metrics()) {
+    const SentenceStatistics same = sentence_statistics(metric, good, {reference, bad});
+    EXPECT_EQ(approximate_randomization(same, same, {.draws = 500}).p, 1) << metric;
+    EXPECT_EQ(paired_bootstrap(same, same, {.draws = 500}).p, 1) << metric;
+    EXPECT_EQ(*paired_bootstrap(same, same, {.draws = 500}).difference, (Estimate{0, 0, 0})) << metric;
+  }
+}
+
+TEST(PairedTests, DoNotTakeOneSentenceForADifference) {
+  Values baseline(50, 0.3), system = baseline;
+  system[7] = 0.8;
+  EXPECT_EQ(approximate_randomization(mean_statistics(baseline), mean_statistics(system)).p, 1);
+  EXPECT_GT(paired_bootstrap(mean_statistics(baseline), mean_statistics(system)).p, 0.05);
+}
+
+TEST(PairedTests, AreAFunctionOfTheSeedAndNotOfThreads) {
+  const SentenceStatistics a = sentence_statistics("chrf", bad, {reference}),
+                           b = sentence_statistics("chrf", good, {reference});
+  const PairedTest one = paired_bootstrap(a, b, {.draws = 1000}),
+                   more = paired_bootstrap(a, b, {.draws = 1000, .threads = 3}),
+                   other = paired_bootstrap(a, b, {.seed = 2, .draws = 1000});
+  EXPECT_EQ(one.p, more.p);
+  EXPECT_EQ(*one.difference, *more.difference);
+  EXPECT_NE(*one.difference, *other.difference);
+  EXPECT_EQ(approximate_randomization(a, b, {.draws = 1000}).p,
+            approximate_randomization(a, b, {.draws = 1000, .threads = 3}).p);
+}
+
+TEST(PairedTests, RefuseWhatDoesNotFit) {
+  const SentenceStatistics two = mean_statistics(Values{1, 2}), three = mean_statistics(Values{1, 2, 3}),
+                           none = mean_statistics(Values{});
+  EXPECT_EQ(message_of<Error>([&] { paired_bootstrap(two, three); }),
+            "resampling statistics of 2 sentences and of 3, expected those of one metric of the same");
+  EXPECT_EQ(message_of<Error>([&] { approximate_randomization(none, none); }),
+            "resampling 0 sentences with 10000 draws, expected at least one of each");
+  EXPECT_THROW(paired_bootstrap(two, two, {.draws = 0}), Error);
+  EXPECT_THROW(hierarchical_bootstrap({}), Error);
+  const std::vector<SentenceStatistics> one{two}, pair{two, two};
+  EXPECT_THROW(hierarchical_difference(one, pair), Error);
+}
+
+/// Seeds whose figures are a seed's effect plus a sentence's: the variance of a draw's mean is that of the seeds' mean plus
+/// that of the sentences' mean, σ²ₛ/S + σ²ₙ/N, which more seeds bring down in its first part alone.
+TEST(HierarchicalBootstrap, HasTheVarianceOfSeedsAndOfSentences) {
+  const std::size_t seeds = 10, sentences = 200;
+  std::vector<SentenceStatistics> systems, baselines;
+  double seed_variance = 0, sentence_variance = 0;
+  const auto of_seed = [](std::size_t s) { return 0.4 * std::sin(1 + 5. * static_cast<double>(s)); };
+  const auto of_sentence = [](std::size_t i) { return 3 * std::cos(7. * static_cast<double>(i)); };
+  double seed_mean = 0, sentence_mean = 0;
+  for (std::size_t s = 0; s < seeds; ++s) seed_mean += of_seed(s) / seeds;
+  for (std::size_t i = 0; i < sentences; ++i) sentence_mean += of_sentence(i) / sentences;
+  for (std::size_t s = 0; s < seeds; ++s) seed_variance += std::pow(of_seed(s) - seed_mean, 2) / seeds;
+  for (std::size_t i = 0; i < sentences; ++i)
+    sentence_variance += std::pow(of_sentence(i) - sentence_mean, 2) / sentences;
+  for (std::size_t s = 0; s < seeds; ++s) {
+    Values system, baseline;
+    for (std::size_t i = 0; i < sentences; ++i) {
+      baseline.push_back(of_sentence(i));
+      system.push_back(of_seed(s) + of_sentence(i));
+    }
+    systems.push_back(mean_statistics(system));
+    baselines.push_back(mean_statistics(baseline));
+  }
+  const double both = 1.96 * std::sqrt(seed_variance / seeds + sentence_variance / sentences);
+  const Estimate mean = hierarchical_bootstrap(systems, {.draws = 4000});
+  EXPECT_NEAR(mean.score, seed_mean + sentence_mean, 1e-12);
+  EXPECT_NEAR(mean.high - mean.low, 2 * both, 0.1 * both);
+  // What all sentences have in common falls out of differences in pairs: the seeds are left.
+  const Estimate difference = hierarchical_difference(baselines, systems, {.draws = 4000});
+  EXPECT_NEAR(difference.score, seed_mean, 1e-12);
+  const double left = 1.96 * std::sqrt(seed_variance / seeds);
+  EXPECT_NEAR(difference.high - difference.low, 2 * left, 0.1 * left);
+  EXPECT_EQ(hierarchical_bootstrap(systems, {.draws = 500, .threads = 3}),
+            hierarchical_bootstrap(systems, {.draws = 500}));
+}
+
+}  // namespace
+}  // namespace polyhead::metrics
