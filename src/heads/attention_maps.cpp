@@ -56,13 +56,16 @@ struct Tap {
 
 std::vector<Head> all_heads(const nn::ModelConfig& config) {
   std::vector<Head> heads;
-  using Kind = nn::AttentionKind;
-  for (const Kind kind : {Kind::encoder, Kind::decoder, Kind::cross}) {
-    const int layers = kind == Kind::encoder ? config.encoder_layers : config.decoder_layers;
-    for (int layer = 0; layer < layers; ++layer)
-      for (int head = 0; head < config.heads; ++head) heads.push_back({{kind, layer}, head});
-  }
+  for (const nn::AttentionKind kind : nn::attention_kinds)
+    for (int layer = 0; layer < config.layers(kind); ++layer)
+      for (int head = 0; head < config.heads.at({kind, layer}); ++head)
+        heads.push_back({{kind, layer}, head});
   return heads;
+}
+
+std::string path(const nn::AttentionSite& site) {
+  return concat(site.kind == nn::AttentionKind::encoder ? "encoder" : "decoder", "/layers/", site.layer,
+                site.kind == nn::AttentionKind::cross ? "/cross_attention" : "/self_attention");
 }
 
 AttentionMap::AttentionMap(std::int64_t queries, std::int64_t keys, std::vector<double> weights)

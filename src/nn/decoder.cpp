@@ -9,9 +9,11 @@ void DecoderState::copy_slot(std::int32_t from, std::int32_t to) {
 }
 
 DecoderLayer::DecoderLayer(const Scope& scope, const ModelConfig& c, int layer)
-    : self_attention_(scope / "self_attention", attention_dimensions(c), {AttentionKind::decoder, layer}),
+    : self_attention_(scope / "self_attention", attention_dimensions(c, {AttentionKind::decoder, layer}),
+                      {AttentionKind::decoder, layer}),
       around_self_(scope / "self_attention", c.d_model, c.norm == Norm::pre, c.dropout),
-      cross_attention_(scope / "cross_attention", attention_dimensions(c), {AttentionKind::cross, layer}),
+      cross_attention_(scope / "cross_attention", attention_dimensions(c, {AttentionKind::cross, layer}),
+                       {AttentionKind::cross, layer}),
       around_cross_(scope / "cross_attention", c.d_model, c.norm == Norm::pre, c.dropout),
       feed_forward_(scope / "feed_forward", c.d_model, c.d_ff, c.activation, c.activation_dropout, c.bias),
       around_feed_forward_(scope / "feed_forward", c.d_model, c.norm == Norm::pre, c.dropout) {}
@@ -33,10 +35,8 @@ Var DecoderLayer::operator()(const Context& context, Var x, const Segments& targ
 
 DecoderState::Layer DecoderLayer::start(const Context& context, Var memory, std::int64_t slots,
                                         std::int64_t capacity) const {
-  const KeyValues projected = cross_attention_.project(context, memory);
-  return {KvCache(context.tape.exec().activations, slots, capacity, projected.keys.shape()[1],
-                  projected.values.shape()[1], memory.dtype()),
-          projected};
+  return {self_attention_.cache(context.tape.exec().activations, slots, capacity, memory.dtype()),
+          cross_attention_.project(context, memory)};
 }
 
 Var DecoderLayer::step(const Context& context, Var x, const Segments& rows,

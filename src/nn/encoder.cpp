@@ -2,9 +2,9 @@
 
 namespace polyhead::nn {
 
-AttentionDimensions attention_dimensions(const ModelConfig& c) {
+AttentionDimensions attention_dimensions(const ModelConfig& c, const AttentionSite& site) {
   return {.d_model = c.d_model,
-          .heads = c.heads,
+          .heads = c.heads.at(site),
           .head_dim = c.key_width(),
           .value_dim = c.value_width(),
           .dropout = c.attention_dropout,
@@ -12,7 +12,8 @@ AttentionDimensions attention_dimensions(const ModelConfig& c) {
 }
 
 EncoderLayer::EncoderLayer(const Scope& scope, const ModelConfig& c, int layer)
-    : self_attention_(scope / "self_attention", attention_dimensions(c), {AttentionKind::encoder, layer}),
+    : self_attention_(scope / "self_attention", attention_dimensions(c, {AttentionKind::encoder, layer}),
+                      {AttentionKind::encoder, layer}),
       around_attention_(scope / "self_attention", c.d_model, c.norm == Norm::pre, c.dropout),
       feed_forward_(scope / "feed_forward", c.d_model, c.d_ff, c.activation, c.activation_dropout, c.bias),
       around_feed_forward_(scope / "feed_forward", c.d_model, c.norm == Norm::pre, c.dropout) {}

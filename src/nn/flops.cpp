@@ -5,15 +5,17 @@ namespace polyhead::nn {
 Flops forward_flops(const ModelConfig& c, std::int64_t target_vocabulary, std::int64_t source_tokens,
                     std::int64_t target_tokens) {
   const double s = static_cast<double>(source_tokens), t = static_cast<double>(target_tokens);
-  const double d = c.d_model, widths = c.heads * static_cast<double>(c.key_width() + c.value_width());
-  const double half_attention = 2 * d * widths;  // query and output, or key and value
-  const double feed_forward = 4 * d * c.d_ff;
-  const double encoder = s * (2 * half_attention + feed_forward);
-  const double decoder = t * (3 * half_attention + feed_forward) + s * half_attention;
-  const double output = t * 2 * d * static_cast<double>(target_vocabulary);
-  return {
-      .linear = c.encoder_layers * encoder + c.decoder_layers * decoder + output,
-      .attention = 2 * widths * (c.encoder_layers * s * s + c.decoder_layers * (t * (t + 1) / 2 + t * s))};
+  const double d = c.d_model, feed_forward = 4 * d * c.d_ff;
+  const auto widths = [&](AttentionKind kind) {  // of all its layers
+    return c.total_heads(kind) * static_cast<double>(c.key_width() + c.value_width());
+  };
+  const double encoder = widths(AttentionKind::encoder), decoder = widths(AttentionKind::decoder),
+               cross = widths(AttentionKind::cross);
+  // Of self-attention: query, key, value and output; of cross-attention query and output, key and value of the memory.
+  const double linear = s * (4 * d * encoder + c.encoder_layers * feed_forward) +
+                        t * (4 * d * decoder + 2 * d * cross + c.decoder_layers * feed_forward) +
+                        s * 2 * d * cross + t * 2 * d * static_cast<double>(target_vocabulary);
+  return {.linear = linear, .attention = 2 * (encoder * s * s + decoder * t * (t + 1) / 2 + cross * t * s)};
 }
 
 Flops training_flops(const ModelConfig& config, std::int64_t target_vocabulary, std::int64_t source_tokens,

@@ -122,5 +122,102 @@ TEST(AttentionHook, WeightsAreThoseOfTheEquation) {
     }
 }
 
+/// Attention of random rows over themselves, and what a hook makes of it.
+struct OneLayer {
+  static constexpr std::int64_t rows = 5, d = 6, heads = 2, value_dim = 4;
+  Workspace w;
+  ParameterStore store;
+  MultiHeadAttention layer;
+  std::vector<Segment> sentences{{0, 3}, {3, 2}};
+  Tensor x;
+
+  OneLayer()
+      : layer(store.root(),
+              AttentionDimensions{.d_model = d, .heads = heads, .head_dim = 3, .value_dim = value_dim}) {
+    store.allocate(DType::f64);
+    store.initialise(1);
+    x = random_tensor(w.activations, {rows, d}, DType::f64, 2);
+  }
+  Var run(Tape& tape, const AttentionHook& hook) {
+    return layer.self({.tape = tape, .parameters = store, .attention = &hook}, tape.leaf(x), {sentences, 0},
+                      true);
+  }
+  /// The heads' outputs before W^O, and the layer's.
+  std::pair<std::vector<double>, std::vector<double>> run(
+      const std::function<AttentionInputs(Tape&)>& inputs) {
+    Tape tape(w.exec, false);
+    std::vector<double> tapped;
+    const AttentionHook hook = [&](const AttentionCall& call) {
+      EXPECT_EQ(call.value_dim, value_dim);
+      AttentionInputs result = inputs(call.tape);
+      result.observe = [&](const AttentionFlow& flow) {
+        EXPECT_EQ(flow.query.shape(), (Shape{rows, heads * 3}));
+        EXPECT_EQ(flow.key.shape(), (Shape{rows, heads * 3}));
+        EXPECT_EQ(flow.value.shape(), (Shape{rows, heads * value_dim}));
+        tapped = values(flow.output.value());
+      };
+      return result;
+    };
+    const std::vector<double> y = values(run(tape, hook).value());
+    return {tapped, y};
+  }
+  Tensor tensor(const Shape& shape, const std::vector<double>& numbers) {
+    const Tensor t = w.activations.tensor(shape, DType::f64);
+    std::copy(numbers.begin(), numbers.end(), t.as<double>());
+    return t;
+  }
+};
+
+TEST(AttentionHook, GatesMixEachHeadWithItsReplacementBeforeTheOutputProjection) {
+  OneLayer one;
+  const auto plain = one.run([](Tape&) { return AttentionInputs{}; });
+  const Tensor gates = one.tensor({2, 2}, {0, 1, 0.25, 0}),
+               replacement = random_tensor(one.w.activations, {1, 8}, DType::f64, 9);
+  const auto gated = one.run([&](Tape& tape) {
+    return AttentionInputs{.gates = tape.leaf(gates), .replacement = tape.leaf(replacement)};
+  });
+  const Tensor &weight = one.store.value(one.store.at("output/weight")),
+               &bias = one.store.value(one.store.at("output/bias"));
+  for (std::size_t row = 0; row < 5; ++row) {
+    for (std::size_t c = 0; c < 8; ++c) {
+      const double gate = gates.as<double>()[(row < 3 ? 0 : 2) + c / 4];
+      EXPECT_NEAR(gated.first[row * 8 + c],
+                  gate * plain.first[row * 8 + c] + (1 - gate) * replacement.as<double>()[c], 1e-12);
+    }
+    for (std::size_t o = 0; o < 6; ++o) {
+      double sum = bias.as<double>()[o];
+      for (std::size_t c = 0; c < 8; ++c) sum += weight.as<double>()[o * 8 + c] * gated.first[row * 8 + c];
+      EXPECT_NEAR(gated.second[row * 6 + o], sum, 1e-12);
+    }
+  }
+}
+
+TEST(AttentionHook, AScaleOfZeroMakesAHeadUniformOverWhatItMaySee) {
+  OneLayer one;
+  const Tensor weights = one.w.activations.tensor({5, 2, 3}, DType::f64), scale = one.tensor({2}, {0, 1});
+  one.run([&](Tape&) { return AttentionInputs{.weights = weights, .logit_scale = scale}; });
+  const auto row = [&](int query, int head) {
+    const double* w = weights.as<double>() + (query * 2 + head) * 3;
+    return std::vector<double>(w, w + 3);
+  };
+  expect_near(row(0, 0), {1, 0, 0}, 1e-12);
+  expect_near(row(2, 0), {1.0 / 3, 1.0 / 3, 1.0 / 3}, 1e-12);
+  expect_near(row(4, 0), {0.5, 0.5, 0}, 1e-12);
+  EXPECT_GT(std::abs(row(2, 1)[0] - row(2, 1)[1]), 1e-5);
+}
+
+TEST(AttentionHook, GatesAndReplacementHaveGradients) {
+  OneLayer one;
+  const Tensor gates = one.tensor({2, 2}, {0.5, 1, 0.25, 0}),
+               replacement = random_tensor(one.w.activations, {5, 8}, DType::f64, 9);
+  check_gradients(
+      [&](Tape& tape, const std::vector<Var>& in) {
+        return one.run(tape, [&](const AttentionCall&) {
+          return AttentionInputs{.gates = in[0], .replacement = in[1]};
+        });
+      },
+      {gates, replacement});
+}
+
 }  // namespace
 }  // namespace polyhead::nn

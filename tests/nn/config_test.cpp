@@ -68,5 +68,42 @@ TEST(ModelConfig, ErrorsSayWhatFits) {
   EXPECT_EQ(parse("{d_model: 9, heads: 3, positions: none}").d_model, 9);
 }
 
+constexpr const char* lists =
+    "{encoder_layers: 2, decoder_layers: 1, d_model: 12, head_dim: 4, heads: {encoder: [2, 0], decoder: [1], "
+    "cross: [5]}}";
+
+TEST(ModelConfig, HeadsMayDifferByKindAndLayer) {
+  const ModelConfig c = parse(lists);
+  EXPECT_EQ(c.heads.at({AttentionKind::encoder, 0}), 2);
+  EXPECT_EQ(c.heads.at({AttentionKind::encoder, 1}), 0);
+  EXPECT_EQ(c.heads.at({AttentionKind::decoder, 0}), 1);
+  EXPECT_EQ(c.heads.at({AttentionKind::cross, 0}), 5);
+  EXPECT_EQ(c.total_heads(AttentionKind::encoder), 2);
+  EXPECT_EQ(c.key_width(), 4);
+  EXPECT_EQ(parse(config::dump(c)), c);
+  EXPECT_EQ(parse("{heads: 4}").heads.at({AttentionKind::cross, 3}), 4);
+  EXPECT_EQ(testing::error_of([&] { static_cast<void>(int{c.heads}); }),
+            "model.heads: {encoder: [2, 0], decoder: [1], cross: [5]}, expected an integer here");
+}
+
+TEST(ModelConfig, ListsOfHeadsMustFitTheLayers) {
+  const std::string layers = "encoder_layers: 1\ndecoder_layers: 1\nhead_dim: 4\nheads: ";
+  const std::string expected = "expected an integer, or {encoder: [...], decoder: [...], cross: [...]}";
+  EXPECT_EQ(error(layers + "{encoder: [1], decoder: [1]}"), "model.yaml:4: heads: a mapping, " + expected);
+  EXPECT_EQ(error(layers + "{encoder: [1], decoder: [1], crss: [1]}"),
+            "model.yaml:4: heads: a mapping, " + expected);
+  EXPECT_EQ(error(layers + "[4, 4]"), "model.yaml:4: heads: a list, " + expected);
+  EXPECT_EQ(error(layers + "{encoder: [1], decoder: [x], cross: [1]}"),
+            "model.yaml:4: heads.decoder[0]: \"x\", expected an integer");
+  EXPECT_EQ(error(layers + "{encoder: [1, 1], decoder: [-1], cross: [2000]}"),
+            "model.yaml:4: heads: encoder has 2 numbers, expected one for each of 1 layers\n"
+            "model.yaml:4: heads: decoder has a layer of -1 heads, expected between 0 and 1024\n"
+            "model.yaml:4: heads: cross has a layer of 2000 heads, expected between 0 and 1024");
+  EXPECT_EQ(error("{encoder_layers: 1, decoder_layers: 1, heads: {encoder: [1], decoder: [1], cross: [1]}}"),
+            "model.yaml:1: head_dim: null, expected a number of features where layers have numbers of heads "
+            "of their own");
+  EXPECT_EQ(error("heads: 0"), "model.yaml:1: heads: 0, expected between 1 and 1024");
+}
+
 }  // namespace
 }  // namespace polyhead::nn

@@ -36,6 +36,20 @@ TEST(Flops, KnowWidthsOfTheirOwnForKeysAndValues) {
   EXPECT_EQ(f.attention, 3 * (12 + 6));
 }
 
+TEST(Flops, FollowTheHeadsOfEveryLayer) {
+  const ModelConfig c{.encoder_layers = 2,
+                      .decoder_layers = 1,
+                      .d_model = 4,
+                      .heads = HeadCounts::Lists{{{2, 0}, {1}, {3}}},
+                      .head_dim = 2,
+                      .value_dim = {},
+                      .d_ff = 8};
+  // A head costs 4·2·2 = 16 a row for each of query, key, value and output; a feed-forward layer 128, the output 40.
+  const Flops f = forward_flops(c, 5, 2, 3);
+  EXPECT_EQ(f.linear, 2 * (2 * 64 + 2 * 128) + 3 * (64 + 3 * 32 + 128) + 2 * 3 * 32 + 3 * 40);
+  EXPECT_EQ(f.attention, 8 * (2 * 4 + 1 * 6 + 3 * 6));
+}
+
 TEST(Flops, OfTrainingAreThreeTimesThoseOfTheForwardPass) {
   const ModelConfig c;
   EXPECT_EQ(training_flops(c, 1000, 7, 9).total(), 3 * forward_flops(c, 1000, 7, 9).total());

@@ -242,5 +242,44 @@ TEST(Transformer, LogProbabilitiesSumToOneAndGiveTheLoss) {
   EXPECT_NEAR(values(plain.value())[0], sum, 1e-11);
 }
 
+ModelConfig with_lists() {
+  ModelConfig config = tiny_config();
+  config.heads = HeadCounts::Lists{{{1, 0}, {0}, {3}}};
+  config.head_dim = 4;
+  return config;
+}
+
+TEST(Transformer, LayersMayHaveNumbersOfHeadsOfTheirOwn) {
+  const Transformer model(with_lists(), 10, 10);
+  const auto shape = [&](const char* path) { return model.parameters().at(path).shape; };
+  EXPECT_EQ(shape("encoder/layers/0/self_attention/query/weight"), (Shape{4, 8}));
+  EXPECT_EQ(shape("decoder/layers/0/cross_attention/value/weight"), (Shape{12, 8}));
+  EXPECT_EQ(shape("decoder/layers/0/cross_attention/output/weight"), (Shape{8, 12}));
+  for (const char* empty : {"encoder/layers/1/self_attention/", "decoder/layers/0/self_attention/"}) {
+    for (const char* part : {"query/weight", "query/bias", "key/weight", "value/weight", "output/weight"})
+      EXPECT_FALSE(has(model, std::string(empty) + part)) << empty << part;
+    EXPECT_EQ(shape((std::string(empty) + "output/bias").c_str()), (Shape{8}));
+  }
+}
+
+TEST(Transformer, WithoutHeadsOfAKindHasGradients) {
+  const Transformer model = tiny_model(with_lists());
+  const LossAndGradients result = run_batch(model, Batch(pairs));
+  const Slab gradients({model.parameters().slab_size()}, DType::f64);
+  std::copy(result.gradients.begin(), result.gradients.end(), gradients.tensor().as<double>());
+  const Parameter& bias = model.parameters().at("decoder/layers/0/self_attention/output/bias");
+  const std::vector<double> analytic = values(ParameterStore::view(bias, gradients.tensor()));
+  double* value = model.parameters().value(bias).as<double>();
+  for (std::size_t i = 0; i < 8; ++i) {
+    const double kept = value[i];
+    value[i] = kept + 1e-5;
+    const double above = run_batch(model, Batch(pairs)).loss;
+    value[i] = kept - 1e-5;
+    const double below = run_batch(model, Batch(pairs)).loss;
+    value[i] = kept;
+    EXPECT_NEAR(analytic[i], (above - below) / 2e-5, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace polyhead::nn

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
 #include "polyhead/config/fields.h"
+#include "polyhead/nn/head_counts.h"
 #include "polyhead/ops/activation.h"
 
 namespace polyhead::nn {
@@ -25,7 +27,7 @@ struct ModelConfig {
   int encoder_layers = 6;
   int decoder_layers = 6;
   int d_model = 512;
-  int heads = 8;
+  HeadCounts heads = 8;
   std::optional<int> head_dim;   // d_model / heads where not given
   std::optional<int> value_dim;  // head_dim where not given
   int d_ff = 2048;
@@ -39,8 +41,16 @@ struct ModelConfig {
   TieEmbeddings tie_embeddings = TieEmbeddings::target;
   bool bias = true;
 
-  int key_width() const { return head_dim.value_or(heads > 0 ? d_model / heads : 0); }
+  /// Features of a query and of a key of one head.
+  int key_width() const { return head_dim ? *head_dim : d_model / std::max(1, int{heads}); }
+  /// Features of a value of one head.
   int value_width() const { return value_dim.value_or(key_width()); }
+  /// Layers that have this kind of attention.
+  int layers(AttentionKind kind) const {
+    return kind == AttentionKind::encoder ? encoder_layers : decoder_layers;
+  }
+  /// Heads of all layers of a kind.
+  int total_heads(AttentionKind kind) const;
   bool operator==(const ModelConfig&) const = default;
 
   template <class Visitor>
@@ -49,7 +59,10 @@ struct ModelConfig {
     v("encoder_layers", encoder_layers, "layers of the encoder", between(1, 64));
     v("decoder_layers", decoder_layers, "layers of the decoder", between(1, 64));
     v("d_model", d_model, "features of a token between layers", between(1, 8192));
-    v("heads", heads, "attention heads of a layer", between(1, 1024));
+    v("heads", heads,
+      "attention heads of a layer; or numbers of their own for every layer of each kind of attention, 0 to "
+      "1024",
+      between(1, 1024));
     v("head_dim", head_dim, "features of a query and a key of one head; null: d_model / heads",
       between(1, 8192));
     v("value_dim", value_dim, "features of a value of one head; null: head_dim", between(1, 8192));
@@ -66,12 +79,13 @@ struct ModelConfig {
   }
 
   void validate(config::Problems& problems) const {
-    if (!head_dim && d_model % heads != 0)
-      problems.add("heads", heads, " does not divide d_model ", d_model,
-                   ", expected a divisor, or head_dim to be given");
+    validate_heads(problems);
     if (positions == Positions::sinusoidal && d_model % 2 != 0)
       problems.add("d_model", d_model, " is odd, expected an even number for sinusoidal positions");
   }
+
+ private:
+  void validate_heads(config::Problems& problems) const;
 };
 
 }  // namespace polyhead::nn

@@ -35,6 +35,6 @@ class Encoder {
 };
 
 /// What the configuration says of one attention sub-layer.
-AttentionDimensions attention_dimensions(const ModelConfig& config);
+AttentionDimensions attention_dimensions(const ModelConfig& config, const AttentionSite& site);
 
 }  // namespace polyhead::nn

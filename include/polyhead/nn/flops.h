@@ -20,9 +20,10 @@ struct Flops {
 };
 
 /// Of the forward pass over a sentence pair of S source and T target tokens, end tokens included. With d = d_model,
-/// k = heads·head_dim, v = heads·value_dim, f = d_ff, V the target vocabulary, E encoder and D decoder layers:
-///   linear     E·S·(4d(k + v) + 4df) + D·(T·(4d(k + v) + 2d(k + v) + 4df) + S·2d(k + v)) + T·2dV
-///   attention  2(k + v)·(E·S² + D·(T(T + 1)/2 + TS))
+/// h_e, h_d, h_c the heads of all layers of the encoder's, decoder's and cross-attention, w = head_dim + value_dim,
+/// f = d_ff, V the target vocabulary, E encoder and D decoder layers:
+///   linear     S·(4dw·h_e + E·4df) + T·(4dw·h_d + 2dw·h_c + D·4df) + S·2dw·h_c + T·2dV
+///   attention  2w·(h_e·S² + h_d·T(T + 1)/2 + h_c·TS)
 /// Masked self-attention counts the pairs that it allows. Padding, recomputation and all that is not a matrix product
 /// count nothing.
 Flops forward_flops(const ModelConfig& config, std::int64_t target_vocabulary, std::int64_t source_tokens,

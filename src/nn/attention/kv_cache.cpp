@@ -13,6 +13,12 @@ std::int64_t checked_rows(std::int64_t slots, std::int64_t capacity) {
   return slots * capacity;
 }
 
+/// Copies rows; without heads they have no columns.
+void copy_rows(const Tensor& from, std::int64_t first, const Tensor& to, std::int64_t at,
+               std::int64_t count) {
+  if (to.cols() > 0) copy(from.slice_rows(first, count), to.slice_rows(at, count));
+}
+
 }  // namespace
 
 KvCache::KvCache(Arena& arena, std::int64_t slots, std::int64_t capacity, std::int64_t key_width,
@@ -29,8 +35,8 @@ void KvCache::append(const KeyValues& rows, std::span<const std::int32_t> slots)
     Segment& s = segments_[slots[i]];
     require(s.length < capacity_, "decoding past the ", capacity_, " rows of the cache");
     const auto row = static_cast<std::int64_t>(i);
-    copy(rows.keys.value().slice_rows(row, 1), keys_.slice_rows(s.begin + s.length, 1));
-    copy(rows.values.value().slice_rows(row, 1), values_.slice_rows(s.begin + s.length, 1));
+    copy_rows(rows.keys.value(), row, keys_, s.begin + s.length, 1);
+    copy_rows(rows.values.value(), row, values_, s.begin + s.length, 1);
     ++s.length;
   }
 }
@@ -39,8 +45,8 @@ void KvCache::copy_slot(std::int32_t from, std::int32_t to) {
   const Segment& source = segments_[from];
   Segment& target = segments_[to];
   target.length = source.length;
-  copy(keys_.slice_rows(source.begin, source.length), keys_.slice_rows(target.begin, source.length));
-  copy(values_.slice_rows(source.begin, source.length), values_.slice_rows(target.begin, source.length));
+  copy_rows(keys_, source.begin, keys_, target.begin, source.length);
+  copy_rows(values_, source.begin, values_, target.begin, source.length);
 }
 
 }  // namespace polyhead::nn

@@ -1,40 +1,37 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <string_view>
 
+#include "polyhead/autograd/tape.h"
+#include "polyhead/nn/attention/site.h"
 #include "polyhead/tensor/segments.h"
-#include "polyhead/tensor/tensor.h"
 
 namespace polyhead::nn {
-
-/// The three uses of attention in the Transformer: self-attention of the encoder, masked self-attention of the decoder,
-/// and attention from the decoder to the encoder's output.
-enum class AttentionKind { encoder, decoder, cross };
-inline constexpr std::array<std::string_view, 3> attention_kind_names{"encoder", "decoder", "cross"};
-constexpr std::string_view name(AttentionKind kind) {
-  return attention_kind_names[static_cast<std::size_t>(kind)];
-}
-
-/// One attention of a model; layers count from 0, those of the encoder and of the decoder each.
-struct AttentionSite {
-  AttentionKind kind{};
-  int layer = 0;
-  friend bool operator==(const AttentionSite&, const AttentionSite&) = default;
-};
 
 /// An attention that is about to be computed.
 struct AttentionCall {
   AttentionSite site;
-  std::int64_t heads;
+  std::int64_t heads, value_dim;
   const Segments &queries, &keys;
+  Tape& tape;
 };
 
-/// What it takes besides queries, keys and values (see ops::MultiHeadAttention).
+/// What an attention was computed of, and its heads' outputs before W^O.
+struct AttentionFlow {
+  Var query;   ///< [query rows, heads·head_dim]
+  Var key;     ///< [key rows, heads·head_dim]
+  Var value;   ///< [key rows, heads·value_dim]
+  Var output;  ///< [query rows, heads·value_dim]: after gates and replacement
+};
+
+/// What it takes besides queries, keys and values (see ops::MultiHeadAttention). Each may be left out.
 struct AttentionInputs {
-  Tensor weights = {};  ///< receives the weights: [query rows, heads, keys of the longest sentence]; or empty
+  Tensor weights = {};      ///< receives the weights: [query rows, heads, keys of the longest sentence]
+  Tensor logit_scale = {};  ///< [heads], times the scores; 0: uniform attention
+  Var gates = {};           ///< ξ, of the call's tape: [1 or sentences, heads]
+  Var replacement = {};     ///< what the head gives where ξ = 0: [1 or query rows, heads·value_dim]
+  std::function<void(const AttentionFlow&)> observe = {};  ///< told once the heads' outputs are there
 };
 
 /// Asked at every attention of a forward pass.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "polyhead/nn/attention/kv_cache.h"
 #include "polyhead/nn/layers.h"
 
@@ -14,7 +16,8 @@ struct AttentionDimensions {
 
 /// MultiHead(x, m) = Concat(head_1 … head_h) W^O,  head_a = Attention(x W^Q_a, m W^K_a, m W^V_a)
 /// with the h projections of queries (keys, values) as one matrix [h·d_k, d_model] reshaped into heads.
-/// Vaswani et al. 2017, arXiv:1706.03762. Parameters `query`, `key`, `value`, `output`.
+/// Vaswani et al. 2017, arXiv:1706.03762. Parameters `query`, `key`, `value`, `output`. Without heads what is left is the
+/// bias of the output.
 class MultiHeadAttention {
  public:
   /// `site` is how AttentionHook knows it.
@@ -27,16 +30,24 @@ class MultiHeadAttention {
   /// Cross-attention from the rows x of `targets` over `memory`, the rows of `sources`.
   Var cross(const Context& context, Var x, const Segments& targets, const KeyValues& memory,
             const Segments& sources) const;
+  /// An empty cache for step().
+  KvCache cache(Arena& arena, std::int64_t slots, std::int64_t capacity, DType dtype) const;
   /// Self-attention of one more row for each of `slots`: appends its key and value to `cache`, then attends
   /// over all that the slot holds.
   Var step(const Context& context, Var x, KvCache& cache, const Segments& rows,
            std::span<const std::int32_t> slots) const;
 
  private:
-  Var attend(const Context& context, Var query, Var key, Var value, const Segments& queries,
+  struct Projections {
+    Projections(const Scope& scope, const AttentionDimensions& dimensions);
+    Linear query, key, value, output;
+  };
+  Var attend(const Context& context, Var x, const KeyValues& memory, const Segments& queries,
              const Segments& keys, bool causal) const;
+  Var output_bias(const Context& context, Var x) const;
   AttentionDimensions dimensions_;
-  Linear query_, key_, value_, output_;
+  std::optional<Projections> projections_;  // of heads
+  const Parameter* output_bias_ = nullptr;  // without heads
   AttentionSite site_;
   std::uint64_t dropout_site_;
 };
