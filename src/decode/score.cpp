@@ -34,11 +34,12 @@ struct TokenScores {
 };
 
 TokenScores token_scores(const nn::Transformer& model, Exec& exec, const nn::TokenBatch& sources,
-                         const nn::TokenBatch& targets) {
+                         const nn::TokenBatch& targets, const nn::AttentionHook* attention) {
   const Tensor losses = exec.activations.tensor(targets.ids.shape, model.parameters().dtype());
   const Tensor predictions = exec.activations.tensor(targets.ids.shape, DType::i32);
   Tape tape(exec, false);
-  model.loss({tape, model.parameters()}, sources, shift(exec.activations, targets), targets.ids,
+  model.loss({.tape = tape, .parameters = model.parameters(), .attention = attention}, sources,
+             shift(exec.activations, targets), targets.ids,
              {.token_loss = losses, .predictions = predictions});
   TokenScores result;
   result.predictions = predictions.span<std::int32_t>();
@@ -52,7 +53,7 @@ TokenScores token_scores(const nn::Transformer& model, Exec& exec, const nn::Tok
 }  // namespace
 
 std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair> pairs, int threads,
-                         const Progress& progress) {
+                         const Progress& progress, const AttentionHook& attention) {
   check(pairs, model.config().max_length);
   const auto size = [&](std::int64_t i) {
     const TokenPair& pair = pairs[static_cast<std::size_t>(i)];
@@ -79,8 +80,11 @@ std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair
       sources.push_back(pairs[static_cast<std::size_t>(i)].source);
       targets.push_back(pairs[static_cast<std::size_t>(i)].target);
     }
-    const TokenScores of_batch =
-        token_scores(model, exec, pack(exec.activations, sources), pack(exec.activations, targets));
+    const nn::AttentionHook hook = [&](const nn::AttentionCall& call) {
+      return attention(call, {.sentences = batch});
+    };
+    const TokenScores of_batch = token_scores(model, exec, pack(exec.activations, sources),
+                                              pack(exec.activations, targets), attention ? &hook : nullptr);
     auto loss = of_batch.losses.begin();
     auto prediction = of_batch.predictions.begin();
     for (std::size_t s = 0; s < batch.size(); ++s) {

@@ -17,8 +17,13 @@ constexpr std::int64_t block_rows = 128;
 class BatchDecoder {
  public:
   BatchDecoder(const nn::Transformer& model, Exec& exec, const DecodingConfig& config,
-               std::span<const TokenIds> sources, Batch batch)
-      : model_(model), exec_(exec), tape_(exec, false), context_{tape_, model.parameters()}, batch_(batch) {
+               std::span<const TokenIds> sources, Batch batch, const AttentionHook& attention)
+      : model_(model),
+        exec_(exec),
+        tape_(exec, false),
+        hook_([&](const nn::AttentionCall& call) { return attention(call, queries_); }),
+        context_{.tape = tape_, .parameters = model.parameters(), .attention = attention ? &hook_ : nullptr},
+        batch_(batch) {
     const std::int32_t slots = slots_per_sentence(config);
     for (const std::int64_t i : batch) {
       const TokenIds source = sources[static_cast<std::size_t>(i)];
@@ -33,7 +38,11 @@ class BatchDecoder {
     slots_ = slots * static_cast<std::int64_t>(searches_.size());
   }
 
+  BatchDecoder(const BatchDecoder&) = delete;
+  BatchDecoder& operator=(const BatchDecoder&) = delete;
+
   void run() {
+    queries_ = {batch_};
     const nn::TokenBatch source = pack(exec_.activations, sources_);
     const Tensor memory =
         exec_.activations.tensor({source.ids.size(), model_.config().d_model}, model_.parameters().dtype());
@@ -44,6 +53,7 @@ class BatchDecoder {
     nn::DecoderState state = model_.start(context_, tape_.leaf(memory), slots_, capacity_);
     for (std::int32_t length = 1; gather(source.segments); ++length) {
       const ArenaScope scope(exec_.activations);
+      queries_ = {sentence_of_row_, length - 1};
       observe(model_.step(context_, ids_, slot_of_row_, {memory_of_row_, 0}, state).value(), length);
       const ProfileTimer timer(exec_.profile, "search", Pass::forward);
       for (const auto& search : searches_)
@@ -60,7 +70,7 @@ class BatchDecoder {
 
   /// Lists the rows of the next step; false when there are none.
   bool gather(const Segments& memory) {
-    rows_.clear(), ids_.clear(), slot_of_row_.clear(), memory_of_row_.clear();
+    rows_.clear(), ids_.clear(), slot_of_row_.clear(), memory_of_row_.clear(), sentence_of_row_.clear();
     for (std::size_t s = 0; s < searches_.size(); ++s) {
       const std::span<const LiveRow> live = searches_[s]->live();
       for (std::size_t i = 0; i < live.size(); ++i) {
@@ -68,6 +78,7 @@ class BatchDecoder {
         ids_.push_back(live[i].id);
         slot_of_row_.push_back(live[i].slot);
         memory_of_row_.push_back(memory[static_cast<std::int64_t>(s)]);
+        sentence_of_row_.push_back(batch_[s]);
       }
     }
     return !rows_.empty();
@@ -103,6 +114,8 @@ class BatchDecoder {
   const nn::Transformer& model_;
   Exec& exec_;
   Tape tape_;
+  QueryRows queries_;
+  nn::AttentionHook hook_;
   nn::Context context_;
   Batch batch_;
   std::vector<TokenIds> sources_;
@@ -112,6 +125,7 @@ class BatchDecoder {
   std::vector<Row> rows_;
   std::vector<std::int32_t> ids_, slot_of_row_;
   std::vector<Segment> memory_of_row_;
+  std::vector<std::int64_t> sentence_of_row_;
 };
 
 /// The sentences that need a search, longest first: the last batches are short ones.
@@ -133,7 +147,8 @@ std::vector<std::int64_t> order_of(std::span<const TokenIds> sources, int max_le
 std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
                                                std::span<const TokenIds> sources,
                                                const DecodingConfig& config, int threads,
-                                               const Progress& progress, Profile* profile) {
+                                               const Progress& progress, Profile* profile,
+                                               const AttentionHook& attention) {
   const Hypothesis empty{{}, 0, 0, true};
   std::vector<std::vector<Hypothesis>> results(sources.size(), {empty});
   const std::vector<std::int64_t> order = order_of(sources, model.config().max_length);
@@ -146,7 +161,7 @@ std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
   if (progress && order.size() < sources.size())
     progress(static_cast<std::int64_t>(sources.size() - order.size()));
   for_each_batch(batches, threads, progress, profile, [&](Exec& exec, Batch batch) {
-    BatchDecoder decoder(model, exec, config, sources, batch);
+    BatchDecoder decoder(model, exec, config, sources, batch, attention);
     decoder.run();
     for (std::size_t s = 0; s < batch.size(); ++s)
       results[static_cast<std::size_t>(batch[s])] = decoder.hypotheses(s);

@@ -55,21 +55,38 @@ std::vector<Ids> encode_targets(const text::TextPipeline& pipeline, const Config
   return targets;
 }
 
+/// Asks `attention` about the sentences that pairs of a target or a contrast belong to.
+decode::AttentionHook by_sentence(const decode::AttentionHook& attention,
+                                  std::span<const std::int64_t> sentence_of) {
+  return [&attention, sentence_of](const nn::AttentionCall& call, const decode::QueryRows& rows) {
+    std::vector<std::int64_t> sentences;
+    for (const std::int64_t pair : rows.sentences)
+      sentences.push_back(sentence_of[static_cast<std::size_t>(pair)]);
+    return attention(call, {sentences, rows.position});
+  };
+}
+
 }  // namespace
 
 ProbedText probe(const nn::Transformer& model, const text::TextPipeline& pipeline, const Config& config,
-                 std::span<const data::Pair> pairs, int threads, const decode::Progress& translated) {
+                 std::span<const data::Pair> pairs, int threads, const decode::Progress& translated,
+                 const decode::AttentionHook& attention) {
   std::vector<std::string> source_lines;
   for (const data::Pair& pair : pairs) source_lines.push_back(data::text(pair.source));
   const EncodedLines sources = encode_lines(pipeline, config, source_lines);
   const std::vector<Ids> targets = encode_targets(pipeline, config, pairs);
   std::vector<decode::TokenPair> token_pairs;
+  std::vector<std::int64_t> sentence_of;
   for (std::size_t i = 0, next = 0; i < pairs.size(); ++i)
-    for (std::size_t n = 0; n < 1 + pairs[i].probes.size(); ++n, ++next)
+    for (std::size_t n = 0; n < 1 + pairs[i].probes.size(); ++n, ++next) {
       token_pairs.push_back({sources.ids[i], targets[next]});
+      sentence_of.push_back(static_cast<std::int64_t>(i));
+    }
   const std::vector<std::string> translations =
-      translate_lines(model, pipeline, config, source_lines, threads, translated).lines(pipeline);
-  const std::vector<decode::Score> scores = decode::score(model, token_pairs, threads);
+      translate_lines(model, pipeline, config, source_lines, threads, translated, attention).lines(pipeline);
+  const std::vector<decode::Score> scores =
+      decode::score(model, token_pairs, threads, {},
+                    attention ? by_sentence(attention, sentence_of) : decode::AttentionHook{});
 
   ProbedText result{.sentences = std::vector<ProbedSentence>(pairs.size()), .cropped = sources.cropped};
   const metrics::Options options = metric_options(config.evaluation);

@@ -26,10 +26,11 @@ EncodedLines encode_lines(const text::TextPipeline& pipeline, const Config& conf
 
 Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline,
                              const Config& config, std::span<const std::string> lines, int threads,
-                             const decode::Progress& progress) {
+                             const decode::Progress& progress, const decode::AttentionHook& attention) {
   const EncodedLines encoded = encode_lines(pipeline, config, lines);
   const std::vector<decode::TokenIds> sources(encoded.ids.begin(), encoded.ids.end());
-  return {decode::translate(model, sources, config.decoding, threads, progress), encoded.cropped};
+  return {decode::translate(model, sources, config.decoding, threads, progress, nullptr, attention),
+          encoded.cropped};
 }
 
 metrics::Options metric_options(const EvaluationConfig& config) {

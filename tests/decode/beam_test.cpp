@@ -63,6 +63,22 @@ void enumerate(const nn::Transformer& model, TokenIds source, const DecodingConf
   }
 }
 
+TEST(Translate, LayersMayHaveOtherNumbersOfHeadsOrNone) {
+  nn::ModelConfig config = toy_config();
+  config.heads = nn::HeadCounts::Lists{{{1, 0}, {0, 3}, {2, 0}}};
+  config.head_dim = 5;
+  const nn::Transformer model = toy_model(12, DType::f64, 3, config);
+  const Sentences sources = random_sentences(6, 12, 8);
+  DecodingConfig decoding;
+  decoding.beam_size = 1;
+  const auto found = translate(model, views(sources), decoding, 1);
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    EXPECT_EQ(
+        found[i].front().ids,
+        plain_greedy(model, sources[i], decoding.target_limit(std::ssize(sources[i]), config.max_length))
+            .ids);
+}
+
 TEST(Translate, WideBeamFindsWhatExhaustiveSearchFinds) {
   const nn::Transformer model = toy_model(5, DType::f64, 1.5);
   const Sentences sources = random_sentences(3, 5, 4);

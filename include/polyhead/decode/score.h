@@ -20,10 +20,11 @@ struct Score {
 };
 
 /// log p(target | source) of each pair (natural logarithm), all positions at once from the given target.
+/// `attention`, where there is one, is asked at every attention.
 /// As in translate(), a source without ids other than eos has one translation, the empty one: its log-probability is 0.
 /// Neither the order of the pairs nor `threads` changes a bit of the result. Throws DataError, which names them, when
 /// sides are empty or longer than the model's max_length, NumbersError when a probability is not finite.
 std::vector<Score> score(const nn::Transformer& model, std::span<const TokenPair> pairs, int threads,
-                         const Progress& progress = {});
+                         const Progress& progress = {}, const AttentionHook& attention = {});
 
 }  // namespace polyhead::decode

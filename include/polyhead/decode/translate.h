@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "polyhead/decode/config.h"
+#include "polyhead/nn/attention/hook.h"
 
 namespace polyhead {
 class Profile;
@@ -35,6 +36,15 @@ struct Hypothesis {
 /// Told how many more sentences are done; never by two threads at once.
 using Progress = std::function<void(std::int64_t sentences)>;
 
+/// Whose the queries of an attention are: the number in the input of each of their segments' sentence, and where in that
+/// sentence a segment's first row stands.
+struct QueryRows {
+  std::span<const std::int64_t> sentences;
+  std::int64_t position = 0;
+};
+/// Asked at every attention, as nn::AttentionHook is, by several threads at once.
+using AttentionHook = std::function<nn::AttentionInputs(const nn::AttentionCall&, const QueryRows&)>;
+
 /// Translations of each source (ids with eos at the end), the best score first, in the order of the sources.
 ///
 /// Beam search: at each step the best 2·beam_size continuations are looked at; those among the first
@@ -51,6 +61,7 @@ using Progress = std::function<void(std::int64_t sentences)>;
 ///
 /// bos is never generated. Neither the order of the sources, nor batch_tokens, nor `threads` changes a bit of
 /// the result. A source without ids other than eos gives one finished hypothesis without ids.
+/// `attention`, where there is one, is asked at every attention: a step's queries are a row a hypothesis.
 /// `profile` counts time by op, summed over threads, as forward passes; "top_k" is the choice of each row's best
 /// continuations (or its draw), "search" the choice among those of a sentence and the moves in the cache.
 /// Throws DataError when a source is longer than the model's max_length, NumbersError when
@@ -58,6 +69,7 @@ using Progress = std::function<void(std::int64_t sentences)>;
 std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
                                                std::span<const TokenIds> sources,
                                                const DecodingConfig& config, int threads,
-                                               const Progress& progress = {}, Profile* profile = nullptr);
+                                               const Progress& progress = {}, Profile* profile = nullptr,
+                                               const AttentionHook& attention = {});
 
 }  // namespace polyhead::decode

@@ -41,10 +41,12 @@ struct ProbedText {
   std::int64_t cropped = 0;  ///< sources of more than Config::max_pieces() pieces, cut there
 };
 
-/// Translates pairs as `config.decoding` says and probes them; `threads` do not change a bit of the result. Throws
+/// Translates pairs as `config.decoding` says and probes them, `attention` being asked about sentences by their numbers
+/// among `pairs`; `threads` do not change a bit of the result. Throws
 /// DataError when a target or contrast has more pieces than the model has places for, NumbersError as decode::score().
 ProbedText probe(const nn::Transformer& model, const text::TextPipeline& pipeline, const Config& config,
-                 std::span<const data::Pair> pairs, int threads, const decode::Progress& translated = {});
+                 std::span<const data::Pair> pairs, int threads, const decode::Progress& translated = {},
+                 const decode::AttentionHook& attention = {});
 
 /// Shares of sentences and probes, in percent with Wilson's interval, which takes them as independent.
 struct ProbeRates {

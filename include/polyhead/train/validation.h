@@ -34,10 +34,11 @@ struct Translations {
   /// The text of the best of each line.
   std::vector<std::string> lines(const text::TextPipeline& pipeline) const;
 };
-/// Translates as `config.decoding` says. An empty line gives a hypothesis without ids, so an empty line.
+/// Translates as `config.decoding` says, `attention` as in decode::translate(). An empty line gives a hypothesis without ids, so an empty line.
 Translations translate_lines(const nn::Transformer& model, const text::TextPipeline& pipeline,
                              const Config& config, std::span<const std::string> lines, int threads,
-                             const decode::Progress& progress = {});
+                             const decode::Progress& progress = {},
+                             const decode::AttentionHook& attention = {});
 
 /// The metrics' options that a configuration asks for.
 metrics::Options metric_options(const EvaluationConfig& config);
