@@ -29,3 +29,9 @@ function(polyhead_library name)
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   set_property(GLOBAL APPEND PROPERTY POLYHEAD_LIBRARIES polyhead_${name})
 endfunction()
+
+# polyhead_compile_apart(target...): never several files in one go (CMAKE_UNITY_BUILD, which the presets set because most of
+# a build is headers): in these it is their own code that takes time, and files use the same names for different things.
+function(polyhead_compile_apart)
+  set_target_properties(${ARGN} PROPERTIES UNITY_BUILD OFF)
+endfunction()

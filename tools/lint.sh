@@ -6,6 +6,6 @@ cd "$(dirname "$0")/.."
 base=${1:-$(git rev-parse --verify --quiet HEAD~1 || git rev-list --max-parents=0 HEAD)}
 
 git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run --Werror
-cmake --preset release -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >/dev/null
+cmake --preset lint >/dev/null
 changed=$(git diff --name-only --diff-filter=d "$base" -- 'src/*.cpp' 'tools/*.cpp')
-[ -z "$changed" ] || echo "$changed" | xargs -P "$(nproc)" -n 4 clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build/release 2>&1 | { grep -vE "^[0-9]+ warnings? (and [0-9]+ errors? )?generated|^Suppressed|^Use -header-filter" || true; }
+[ -z "$changed" ] || echo "$changed" | xargs -P "$(nproc)" -n 4 clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option -p build/lint 2>&1 | { grep -vE "^[0-9]+ warnings? (and [0-9]+ errors? )?generated|^Suppressed|^Use -header-filter" || true; }

@@ -34,7 +34,7 @@ Pair draw_number(RandomStream& random) {
 constexpr std::int64_t letter_lines = 95'428'956'661'682'176;
 constexpr std::int64_t many = 100'000'000;
 
-constexpr Task table[] = {
+constexpr Task task_table[] = {
     {"grammar", "a toy language of English and German sentences", nullptr, many},
     {"numbers", "English number words to German ones", draw_number, 1'000'000, 1000, number_pair},
     {"copy", "the source itself", draw_copy, letter_lines},
@@ -92,12 +92,12 @@ int size_of(const DataConfig& config, Split split) {
 
 }  // namespace
 
-std::span<const Task> tasks() { return table; }
+std::span<const Task> tasks() { return task_table; }
 
 void each_pair(const DataConfig& config, Split split, std::uint64_t seed, const Take& take) {
-  const auto* const task =
-      std::find_if(std::begin(table), std::end(table), [&](const Task& t) { return t.name == config.task; });
-  require(task != std::end(table), "data.task: \"", config.task, "\" is no toy task");
+  const auto* const task = std::find_if(std::begin(task_table), std::end(task_table),
+                                        [&](const Task& t) { return t.name == config.task; });
+  require(task != std::end(task_table), "data.task: \"", config.task, "\" is no toy task");
   const std::int64_t total = std::int64_t{config.train_size} + config.valid_size + config.test_size;
   require<DataError>(total <= task->sentences / 2, "data.task ", task->name,
                      ": train_size, valid_size and test_size are ", total, " sentences together; at most ",

@@ -14,7 +14,7 @@
 namespace polyhead::train {
 namespace {
 
-constexpr std::int64_t size = 1000;
+constexpr std::int64_t slab_size = 1000;
 
 struct Sum {
   std::vector<double> gradients;
@@ -26,7 +26,7 @@ struct Sum {
 Sum contribution(std::int64_t shard) {
   RandomStream random(RngKey{5}.fold(static_cast<std::uint64_t>(shard)));
   Sum sum;
-  for (std::int64_t i = 0; i < size; ++i)
+  for (std::int64_t i = 0; i < slab_size; ++i)
     sum.gradients.push_back(
         static_cast<float>((random.uniform() - 0.5) * std::pow(10, 8 * random.uniform())));
   sum.totals = {random.uniform(), random.uniform(), static_cast<double>(shard + 1), 1};
@@ -57,7 +57,7 @@ Sum serial_tree(std::int64_t shards) {
 void work(TreeReduction& reduction, std::int64_t shard) {
   const Tensor gradients = reduction.acquire(shard);
   const Sum sum = contribution(shard);
-  for (std::int64_t i = 0; i < size; ++i) {
+  for (std::int64_t i = 0; i < slab_size; ++i) {
     ASSERT_EQ(gradients.as<float>()[i], 0);
     gradients.as<float>()[i] += static_cast<float>(sum.gradients[static_cast<std::size_t>(i)]);
   }
@@ -69,7 +69,7 @@ Sum result(const TreeReduction& reduction) {
 }
 
 TEST(TreeReductionTest, AnyOrderGivesTheBitsOfTheSerialTree) {
-  TreeReduction reduction(17, size, DType::f32);
+  TreeReduction reduction(17, slab_size, DType::f32);
   RandomStream random(RngKey{6});
   for (std::int64_t shards = 1; shards <= 17; ++shards) {
     const Sum expected = serial_tree(shards);
@@ -85,7 +85,7 @@ TEST(TreeReductionTest, AnyOrderGivesTheBitsOfTheSerialTree) {
 }
 
 TEST(TreeReductionTest, AnyThreadsGiveTheBitsOfTheSerialTree) {
-  TreeReduction reduction(17, size, DType::f32);
+  TreeReduction reduction(17, slab_size, DType::f32);
   RandomStream random(RngKey{7});
   for (std::int64_t shards = 1; shards <= 17; ++shards) {
     const Sum expected = serial_tree(shards);
@@ -110,7 +110,7 @@ TEST(TreeReductionTest, TwoHalvesAddUpToTheWhole) {
   // Shards 0 to 7 and 8 to 15 are the two subtrees of 16: accumulating 8 lanes twice is one step of 16 lanes.
   std::vector<Sum> contributions;
   Sum left = serial_tree(8), right = contribution(8);
-  TreeReduction reduction(16, size, DType::f32);
+  TreeReduction reduction(16, slab_size, DType::f32);
   reduction.begin(8);
   for (std::int64_t i = 0; i < 8; ++i) {
     const Tensor gradients = reduction.acquire(i);
@@ -124,7 +124,7 @@ TEST(TreeReductionTest, TwoHalvesAddUpToTheWhole) {
 }
 
 TEST(TreeReductionTest, UsesFewSlabsInOrder) {
-  TreeReduction reduction(64, size, DType::f32);
+  TreeReduction reduction(64, slab_size, DType::f32);
   reduction.begin(64);
   std::set<const void*> used;
   for (std::int64_t i = 0; i < 64; ++i) {
@@ -142,7 +142,7 @@ TEST(TreeReductionTest, SaysHowMuchItTouches) {
 }
 
 TEST(TreeReductionTest, AnAbandonedStepIsDropped) {
-  TreeReduction reduction(4, size, DType::f32);
+  TreeReduction reduction(4, slab_size, DType::f32);
   reduction.begin(4);
   for (const std::int64_t shard : {0, 1, 2}) work(reduction, shard);
   reduction.acquire(3);
@@ -164,9 +164,9 @@ TEST(TreeReductionTest, SumsDoubles) {
 
 TEST(TreeReductionTest, RefusesMisuse) {
   using polyhead::testing::error_of;
-  EXPECT_EQ(error_of([] { TreeReduction(0, size, DType::f32); }),
+  EXPECT_EQ(error_of([] { TreeReduction(0, slab_size, DType::f32); }),
             "a sum of at most 0 shards, expected at least 1");
-  TreeReduction reduction(4, size, DType::f32);
+  TreeReduction reduction(4, slab_size, DType::f32);
   EXPECT_EQ(error_of([&] { reduction.begin(5); }), "a step of 5 shards, expected 1 to 4");
   EXPECT_EQ(error_of([&] { reduction.begin(0); }), "a step of 0 shards, expected 1 to 4");
   reduction.begin(3);

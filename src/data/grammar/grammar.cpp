@@ -27,7 +27,7 @@ struct SplitRow {
   const Profile* profile;
 };
 
-constexpr SplitRow table[] = {
+constexpr SplitRow split_table[] = {
     {{"train", 20000, "for training"}, &usual},
     {{"valid", 1000, "for choosing settings and checkpoints"}, &usual},
     {{"test", 2000, "the same distribution as training"}, &usual},
@@ -60,7 +60,7 @@ constexpr int generalisations = 4;
 const std::vector<Split>& split_list() {
   static const std::vector<Split> list = [] {
     std::vector<Split> splits;
-    for (const SplitRow& row : table) splits.push_back(row.split);
+    for (const SplitRow& row : split_table) splits.push_back(row.split);
     return splits;
   }();
   return list;
@@ -180,14 +180,14 @@ Pair Generator::next() {
   constexpr int tries = 1'000'000;
   for (int i = 0; i < tries; ++i) {
     RandomStream random(RngKey{key_}.fold(candidate_++));
-    Candidate candidate(sample(*table[split_].profile, random));
+    Candidate candidate(sample(*split_table[split_].profile, random));
     std::vector<Probe> found;
     if (!belongs(candidate, split_, hash_of(candidate.source), found)) continue;
     Pair pair = annotate(std::move(candidate), std::move(found));
     if (seen_.insert(text(pair.source)).second) return pair;
   }
-  throw DataError(
-      concat("grammar: no further sentence of split ", table[split_].split.name, " after ", seen_.size()));
+  throw DataError(concat("grammar: no further sentence of split ", split_table[split_].split.name, " after ",
+                         seen_.size()));
 }
 
 std::vector<Pair> generate(std::string_view split, int size, std::uint64_t seed) {
