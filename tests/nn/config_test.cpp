@@ -100,7 +100,7 @@ TEST(ModelConfig, ListsOfHeadsMustFitTheLayers) {
             "model.yaml:4: heads: decoder has a layer of -1 heads, expected between 0 and 1024\n"
             "model.yaml:4: heads: cross has a layer of 2000 heads, expected between 0 and 1024");
   EXPECT_EQ(error("{encoder_layers: 1, decoder_layers: 1, heads: {encoder: [1], decoder: [1], cross: [1]}}"),
-            "model.yaml:1: head_dim: null, expected a number of features where layers have numbers of heads "
+            "model.yaml: head_dim: null, expected a number of features where layers have numbers of heads "
             "of their own");
   EXPECT_EQ(error("heads: 0"), "model.yaml:1: heads: 0, expected between 1 and 1024");
 }
