@@ -1,0 +1,30 @@
+"use strict";
+// Which figures a page has: what its data holds.
+
+function addMissing(parent, missing) {
+  parent.append(element("ul", { class: "missing" }, ...missing.map(({ what, command }) => element("li", {}, `${what}: `, element("code", {}, command)))));
+}
+
+function buildPage({ data }) {
+  document.title = `${data.name}: polyhead report`;
+  document.getElementById("title").textContent = data.name;
+  document.getElementById("subtitle").textContent = data.facts.join(" · ");
+  document.getElementById("footer").textContent = `Made by polyhead ${data.version} from ${data.folder}; the same data is in the file beside this page that ends in .json.`;
+  if (data.experiment) {
+    const { experiment } = data;
+    const results = section("results", "Results");
+    for (const warning of data.warnings) results.append(element("p", { class: "warning" }, warning));
+    if (experiment.points.length > 0) {
+      addMetricFigure(results, experiment);
+      addPhenomenaFigure(results, experiment);
+    }
+    addExperimentTables(results, experiment);
+  }
+  if (data.curves.length > 0) addLearningCurves(section("learning", "Learning"), data.curves, data.experiment?.keys ?? []);
+  if (data.heads) addHeadFigures(data.heads);
+  if (data.attention) addAttentionViewer(section("viewer", "Attention"), data.attention);
+  if (data.missing.length > 0) addMissing(section("missing", "Not in this page", "What these commands write is shown here the next time that the page is made."), data.missing);
+}
+
+buildPage(report);
+watchPage();

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "polyhead/train/run_folder.h"
+#include "report_parts.h"
+#include "rows.h"
+
+namespace polyhead::experiment {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json point_grid(const Point& point) {
+  Json grid = Json::object();
+  for (const config::Setting& setting : point.settings)
+    grid[setting.key] = Json::parse(json_text(setting.value));
+  return grid;
+}
+
+Json row_grid(const Row& row) {
+  Json grid = Json::object();
+  for (const auto& [key, value] : row.grid) grid[key] = Json::parse(value);
+  return grid;
+}
+
+Json difference_json(const Figure& figure) {
+  if (!figure.difference) return nullptr;
+  const metrics::PairedDifference& d = *figure.difference;
+  return {{"mean", d.difference.score},
+          {"low", d.difference.low},
+          {"high", d.difference.high},
+          {"pairs", d.pairs},
+          {"p", d.p},
+          {"p_adjusted", figure.adjusted_p}};
+}
+
+Json figure_json(const Group& group, const Figure& figure) {
+  const metrics::SeedSummary& s = figure.over_seeds;
+  return {{"grid", point_grid(group.point)},
+          {"control", name(group.control)},
+          {"split", figure.split},
+          {"metric", figure.metric},
+          {"phenomenon", or_null(figure.phenomenon)},
+          {"mean", s.mean.score},
+          {"low", s.mean.low},
+          {"high", s.mean.high},
+          {"seeds", s.seeds},
+          {"diverged", s.diverged},
+          {"difference", difference_json(figure)}};
+}
+
+Json row_json(const Row& row) {
+  const Measure& m = *row.measure;
+  return {{"grid", row_grid(row)},     {"control", row.control}, {"seed", row.seed},
+          {"split", m.split},          {"metric", m.metric},     {"phenomenon", or_null(m.phenomenon)},
+          {"value", or_null(m.value)}, {"low", or_null(m.low)},  {"high", or_null(m.high)},
+          {"n", or_null(m.n)}};
+}
+
+Json cell_json(const Row& row) {
+  const Outcome& o = row.outcome;
+  return {{"cell", row.cell},
+          {"grid", row_grid(row)},
+          {"control", row.control},
+          {"seed", row.seed},
+          {"status", config::Codec<Status>::text(o.status)},
+          {"message", or_null(o.message)},
+          {"parameters", o.costs.parameters},
+          {"flops_per_token", o.costs.flops_per_token},
+          {"score_bytes", o.costs.score_bytes},
+          {"learning_rate", o.learning_rate},
+          {"step", o.step},
+          {"tokens_per_second", o.tokens_per_second}};
+}
+
+}  // namespace
+
+Json experiment_json(const Experiment& experiment, const Results& results, const std::vector<Row>& rows) {
+  Json json{{"keys", Json::array()},
+            {"baseline", point_grid(experiment.config.baseline)},
+            {"points", Json::array()},
+            {"rows", Json::array()},
+            {"cells", Json::array()}};
+  for (const Axis& axis : experiment.config.grid.axes) json["keys"].push_back(axis.key);
+  for (const Group& group : summarize(experiment, plan(experiment, results.trial_scores()), results))
+    for (const Figure& figure : group.figures)
+      if (figure.over_seeds.seeds + figure.over_seeds.diverged > 0)
+        json["points"].push_back(figure_json(group, figure));
+  const std::string base = base_id(experiment);
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const Row& row : rows) {
+    if (row.base != base || row.trial) continue;
+    if (row.measure) json["rows"].push_back(row_json(row));
+    if (seen.emplace(row.cell, row.control).second) json["cells"].push_back(cell_json(row));
+  }
+  return json;
+}
+
+}  // namespace polyhead::experiment

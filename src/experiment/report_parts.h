@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "polyhead/experiment/summary.h"
+#include "polyhead/train/model_file.h"
+
+/// The parts of a report's data.
+namespace polyhead::experiment {
+
+/// Members keys, baseline, points, rows and cells.
+nlohmann::ordered_json experiment_json(const Experiment& experiment, const Results& results,
+                                       const std::vector<Row>& rows);
+
+/// Members updates and validations of a training log, each with `step` and a list for every figure. Of many updates those
+/// that follow each other are averaged. Throws FileError for a line that cannot be read, but for the last, which a killed
+/// process may have left half-written.
+nlohmann::ordered_json curve_json(const std::string& log);
+
+/// Attention weights over a few sentence pairs of the configured data with the gold edges of their tokens; null where the
+/// files of the data are not there. Throws NumbersError when weights are not finite.
+nlohmann::ordered_json attention_json(const train::LoadedModel& loaded, int threads);
+
+}  // namespace polyhead::experiment
