@@ -10,11 +10,14 @@ packages=(
   libhdf5-dev libssl-dev                                      # checkpoints and their digests
   libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libfmt-dev  # configuration, JSON, command line, messages
   libsentencepiece-dev libicu-dev zlib1g-dev                  # text
+  node-d3                                                     # charts in the pages of polyhead report
   libgtest-dev libgmock-dev libbenchmark-dev                  # tests, and times of single ops
   clang-format clang-tidy                                     # lint
 )
 
 [ "${1:-}" != thread ] || packages+=(clang libomp-dev)
+# Tests draw those pages in a browser. Ubuntu has none as a package; there they are skipped.
+if [ "${1:-bench}" != bench ] && grep -qx ID=debian /etc/os-release; then packages+=(chromium-headless-shell); fi
 [ "${1:-}" != bench ] || packages+=(python3-torch python3-h5py libopenblas0-openmp gnuplot-nox)
 
 missing=()
