@@ -142,7 +142,7 @@ function drawMatrices(host, { queries, keys, heads, gold }, state, width) {
   const columns = Math.max(1, Math.min(heads.length, Math.floor(width / across)));
   const scale = { kind: "sequential", domain: [0, 1], color: d3.interpolateCividis };
   const rows = Math.ceil(Math.max(1, heads.length) / columns);
-  const svg = picture(host, Math.max(columns * across, 420), rows * down + 44);
+  const svg = picture(host, Math.max(columns * across, 420), rows * down + 56);
   heads.forEach(({ head, weight }, i) => {
     const panel = svg.append("g").attr("transform", `translate(${(i % columns) * across},${Math.floor(i / columns) * down})`);
     panel.append("text").attr("x", left).attr("y", 14).style("font-weight", 600).text(`head ${head}`);
@@ -159,5 +159,5 @@ function drawMatrices(host, { queries, keys, heads, gold }, state, width) {
       panel.append("rect").attr("class", "gold").attr("x", left + key * cell + 1).attr("y", top + query * cell + 1).attr("width", cell - 2).attr("height", cell - 2)
         .style("stroke", "#ffffff").append("title").text(`${label || "gold"}: ${queries[query]} – ${keys[key]}`);
   });
-  drawColorBar(svg, scale, left, rows * down + 8, "weight");
+  drawColorBar(svg, scale, left, rows * down + 20, "weight");
 }

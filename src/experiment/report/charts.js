@@ -125,12 +125,16 @@ function drawColorBar(svg, scale, x, y, label) {
     svg.append("rect").attr("x", x + i * wide / steps).attr("y", y).attr("width", wide / steps + 0.5).attr("height", 10)
       .attr("fill", scale.color(low + (high - low) * (i + 0.5) / steps));
   const axis = d3.scaleLinear().domain(scale.domain).range([x, x + wide]);
-  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${y + 10})`).call(d3.axisBottom(axis).ticks(4).tickSize(4));
-  svg.append("text").attr("class", "label").attr("x", x + wide + 12).attr("y", y + 9).text(label);
+  svg.append("g").attr("class", "axis").attr("transform", `translate(0,${y + 10})`).call(d3.axisBottom(axis).ticks(3).tickSize(4));
+  svg.append("text").attr("class", "label").attr("x", x).attr("y", y - 5).text(label);
 }
 
-/// Three digits, for where there is little room.
-const brief = (value) => (isNumber(value) ? (Math.abs(value) < 0.0005 ? "0" : d3.format(Math.abs(value) >= 100 ? ".0f" : Math.abs(value) < 0.1 ? ".3~f" : ".3~r")(value)) : String(value));
+/// Two or three digits, for where there is little room.
+function brief(value) {
+  if (!isNumber(value)) return String(value);
+  const size = Math.abs(value);
+  return d3.format(size === 0 || size >= 100 ? ".0f" : size < 0.001 ? ".0e" : size < 0.1 ? ".2~r" : ".3~r")(value);
+}
 
 /// One grid of cells at (x, y): values[row][column]. Cells hold their value where there is room.
 function drawGrid(svg, { x, y, cellWidth, cellHeight, values, scale, title, text = brief }) {
@@ -151,7 +155,7 @@ function heatMap(host, { width, rows, columns, values, scale, xLabel, yLabel, va
   const cellWidth = Math.max(4, Math.min(84, (width - left - 10) / columns.length)), cellHeight = rows.length > 40 ? 12 : 26;
   const slanted = columns.some((name) => textWidth(name) > cellWidth - 4);
   const top = 8, foot = slanted ? Math.max(...columns.map((name) => textWidth(name))) + 14 : 22;
-  const height = top + rows.length * cellHeight + foot + 20 + (scale.kind === "categories" ? 0 : 44);
+  const height = top + rows.length * cellHeight + foot + 20 + (scale.kind === "categories" ? 0 : 56);
   const svg = picture(host, width, height);
   drawGrid(svg, { x: left, y: top, cellWidth, cellHeight, values, scale, title });
   rows.forEach((name, r) => svg.append("text").attr("x", left - 6).attr("y", top + (r + 0.5) * cellHeight).attr("dy", "0.35em").attr("text-anchor", "end").text(name));
@@ -164,7 +168,7 @@ function heatMap(host, { width, rows, columns, values, scale, xLabel, yLabel, va
   });
   svg.append("text").attr("class", "label").attr("x", left + columns.length * cellWidth / 2).attr("y", bottom + foot + 12).attr("text-anchor", "middle").text(xLabel);
   if (yLabel) svg.append("text").attr("class", "label").attr("transform", `translate(12,${top + rows.length * cellHeight / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
-  drawColorBar(svg, scale, left, bottom + foot + 26, valueLabel);
+  drawColorBar(svg, scale, left, bottom + foot + 38, valueLabel);
 }
 
 /// Panels {name, values[layer][head]} side by side where they fit: layers from the bottom, as they are stacked.
@@ -180,8 +184,8 @@ function headMap(host, { width, panels, scale, valueLabel, title, text }) {
     x += block;
     tallest = Math.max(tallest, panel.values.length * cellHeight);
   });
-  const bottom = y + tallest + 44;
-  const svg = picture(host, width, bottom + (scale.kind === "categories" ? 0 : 34));
+  const bottom = y + tallest + 58;
+  const svg = picture(host, width, bottom + (scale.kind === "categories" ? -14 : 34));
   panels.forEach((panel, i) => {
     const [px, py] = place[i], layers = panel.values.length;
     svg.append("text").attr("x", px).attr("y", py - 10).style("font-weight", 600).text(panel.name);
