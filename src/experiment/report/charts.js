@@ -86,10 +86,10 @@ function lineChart(host, { width, height = 360, xLabel, yLabel, ticks, series, l
     for (const p of s.dots ?? [])
       layer.append("circle").attr("class", "seed").attr("cx", at(p) - 6).attr("cy", y(p.y)).attr("r", 3)
         .style("fill", s.color).style("stroke", s.color).append("title").text(p.title);
-    if (markers) for (const p of s.points) if (isNumber(p.y))
+    if (!markers) layer.select("path.line").append("title").text(s.name);
+    for (const p of markers ? s.points : []) if (isNumber(p.y))
       layer.append("path").attr("class", "mean").attr("d", symbolPath(s.symbol ?? i, 60)).attr("transform", `translate(${at(p)},${y(p.y)})`)
         .style("fill", s.color).append("title").text(p.title ?? `${s.name}: ${shown(p.y)}`);
-    else layer.select("path.line").append("title").text(s.name);
   });
 }
 

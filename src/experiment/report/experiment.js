@@ -45,7 +45,7 @@ function addMetricFigure(parent, experiment) {
         return {
           name: name || words(s.metric), color: seriesColor(i), symbol: i, dash: dashes[i % dashes.length],
           points: own.map((p) => ({ x: x(p), y: p.mean, low: p.low, high: p.high,
-            title: `${keyLabel(s.key)} ${x(p)}${name && ", " + name}: ${shown(p.mean)}${isNumber(p.low) ? ` [${shown(p.low)}, ${shown(p.high)}]` : ""}, ${p.seeds} seeds${p.diverged ? `, ${p.diverged} diverged or failed` : ""}` })),
+            title: `${keyLabel(s.key)} ${x(p)}${name && ", " + name}: ${shown(p.mean)}${isNumber(p.low) ? ` [${shown(p.low)}, ${shown(p.high)}]` : ""}${p.seeds === 1 ? ", 1 seed" : `, ${p.seeds} seeds`}${p.diverged ? `, ${p.diverged} diverged or failed` : ""}` })),
           dots: own.flatMap((p) => seedsOf(p, s).filter((r) => isNumber(r.value)).map((r) => ({ x: x(p), y: r.value, title: `seed ${r.seed}: ${shown(r.value)}` }))),
         };
       });
@@ -71,7 +71,8 @@ function addPhenomenaFigure(parent, experiment) {
     return { rows, columns, points: rows.map((r) => columns.map((c) => at(r, c))) };
   };
   const differs = (s) => phenomena.some((p) => matches(p, s) && p.difference);
-  const value = (p, s) => (!p ? null : s.show === "mean" ? p.mean : p.difference ? p.difference.mean : 0);
+  const isBaseline = (p) => Object.entries(experiment.baseline).every(([key, x]) => p.grid[key] === x);
+  const value = (p, s) => (!p ? null : s.show === "mean" ? p.mean : p.difference ? p.difference.mean : isBaseline(p) ? 0 : null);
   addFigure(parent, {
     id: "phenomena", title: "Phenomena by heads",
     controls: [...measured,
@@ -96,7 +97,7 @@ function addPhenomenaFigure(parent, experiment) {
 
 function addExperimentTables(parent, experiment) {
   const { keys, points, cells } = experiment;
-  const grid = (p) => keys.map((key) => valueText(p.grid[key])), heading = [...keys.map(keyLabel), "control"];
+  const grid = (p) => keys.map((key) => (isNumber(p.grid[key]) ? p.grid[key] : valueText(p.grid[key]))), heading = [...keys.map(keyLabel), "control"];
   const compared = points.some((p) => p.difference);
   addTable(parent, {
     id: "summary", title: "All points",
