@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "numbers.h"
+#include "polyhead/config/settings.h"
 #include "polyhead/core/unicode.h"
 #include "shorten.h"
 
@@ -91,6 +92,27 @@ std::string given(const Node& node) {
 
 std::string scalar_text(std::string_view text) {
   return is_plain(text) ? std::string(text) : quoted_text(text);
+}
+
+std::string flow_text(const Node& node) {
+  std::string text;
+  switch (node.kind) {
+    case Node::Kind::scalar: {
+      const bool number =
+          looks_like_number(node.text) && node.text.find_first_not_of("0123456789.+-eE") == node.text.npos;
+      const bool literal = number || node.text == "true" || node.text == "false";
+      return literal && !node.quoted ? node.text : scalar_text(node.text);
+    }
+    case Node::Kind::sequence:
+      for (const Node& item : node.items) text += (text.empty() ? "" : ", ") + flow_text(item);
+      return "[" + text + "]";
+    case Node::Kind::mapping:
+      for (const auto& [key, value] : node.members)
+        text += (text.empty() ? "" : ", ") + scalar_text(key) + ": " + flow_text(value);
+      return "{" + text + "}";
+    default:
+      return "null";
+  }
 }
 
 std::string quoted_text(std::string_view text) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "polyhead/config/settings.h"
 #include "shorten.h"
 #include "tree.h"
 
@@ -34,14 +35,14 @@ Node& reach(Node& root, const std::vector<std::string>& names, const Place& plac
   return *node;
 }
 
-}  // namespace
-
-void apply_overrides(Node& root, std::span<const std::string> overrides, std::vector<Problem>& problems) {
+/// The settings that `overrides` give; what cannot be read goes to `problems`.
+std::vector<Setting> settings_of(std::span<const std::string> overrides, std::vector<Problem>& problems) {
+  std::vector<Setting> settings;
   for (const std::string& setting : overrides) {
     const Place place{"--set " + one_line(setting, 80), std::numeric_limits<int>::max()};
     const std::size_t equals = setting.find('=');
-    const std::vector<std::string> names = split_path(std::string_view(setting).substr(0, equals));
-    if (equals == setting.npos || names.empty()) {
+    const std::string_view key = std::string_view(setting).substr(0, equals);
+    if (equals == setting.npos || split_path(key).empty()) {
       problems.push_back({place.order, place.text + ": expected key.path=value, such as model.heads=4"});
       continue;
     }
@@ -49,8 +50,31 @@ void apply_overrides(Node& root, std::span<const std::string> overrides, std::ve
         read_tree(std::string_view(setting).substr(equals + 1), place.text, place, problems);
     if (!value) continue;
     value->place = place;
-    reach(root, names, place) = std::move(*value);
+    settings.push_back({std::string(key), std::move(*value)});
   }
+  return settings;
+}
+
+}  // namespace
+
+void apply_overrides(Node& root, std::span<const std::string> overrides, std::vector<Problem>& problems) {
+  root = with_settings(std::move(root), settings_of(overrides, problems));
+}
+
+std::vector<Setting> read_overrides(std::span<const std::string> overrides) {
+  std::vector<Problem> problems;
+  std::vector<Setting> settings = settings_of(overrides, problems);
+  throw_problems(problems);
+  return settings;
+}
+
+Node with_settings(Node tree, std::span<const Setting> settings) {
+  for (const Setting& setting : settings) {
+    std::vector<std::string> names = split_path(setting.key);
+    if (names.empty()) names.push_back(setting.key);  // no key has such a name: unknown, as it is
+    reach(tree, names, setting.value.place) = setting.value;
+  }
+  return tree;
 }
 
 }  // namespace polyhead::config

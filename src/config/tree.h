@@ -22,6 +22,9 @@ std::string join(const std::string& path, std::string_view key);
 std::optional<Node> read_tree(std::string_view text, const std::string& name,
                               const std::optional<Place>& fixed_place, std::vector<Problem>& problems);
 
+/// Throws one Error that tells all problems in the order of their places, if there are any.
+void throw_problems(std::vector<Problem>& problems);
+
 /// Applies overrides of the form key.path=value to `root`.
 void apply_overrides(Node& root, std::span<const std::string> overrides, std::vector<Problem>& problems);
 

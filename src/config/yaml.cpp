@@ -4,6 +4,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "polyhead/config/settings.h"
 #include "polyhead/core/unicode.h"
 #include "shorten.h"
 #include "suggest.h"
@@ -107,18 +108,6 @@ class Reader {
   std::vector<std::string> known_;
 };
 
-void throw_problems(std::vector<Problem>& problems) {
-  if (problems.empty()) return;
-  std::stable_sort(problems.begin(), problems.end(),
-                   [](const Problem& a, const Problem& b) { return a.order < b.order; });
-  std::string message;
-  for (std::size_t i = 0; i < std::min(problems.size(), max_problems); ++i)
-    (message += i ? "\n" : "") += problems[i].message;
-  if (problems.size() > max_problems)
-    message += concat("\nand ", problems.size() - max_problems, " more like these");
-  throw Error(message);
-}
-
 void dump_section(const Field& section, const std::string& indent, std::string& out) {
   for (const Field& field : section.fields) {
     out += indent + field.key + ":";
@@ -161,7 +150,31 @@ void compare(const Field& first, const Field& second, const std::string& path, s
   }
 }
 
+/// The mapping in `text`; what may follow the problems found so far goes to `problems`.
+Node mapping_of(std::string_view text, std::string_view name, std::vector<Problem>& problems) {
+  const std::string source = one_line(name, 1000);
+  std::optional<Node> tree = read_tree(text, source, std::nullopt, problems);
+  if (!tree) throw_problems(problems);
+  require(tree->kind != Node::Kind::null, source, ": empty, expected a mapping of settings");
+  if (tree->kind != Node::Kind::mapping && problems.empty())
+    throw Error(concat(tree->place.text, ": ", given(*tree), ", expected a mapping of settings"));
+  tree->place = {source, 0};
+  return std::move(*tree);
+}
+
 }  // namespace
+
+void throw_problems(std::vector<Problem>& problems) {
+  if (problems.empty()) return;
+  std::stable_sort(problems.begin(), problems.end(),
+                   [](const Problem& a, const Problem& b) { return a.order < b.order; });
+  std::string message;
+  for (std::size_t i = 0; i < std::min(problems.size(), max_problems); ++i)
+    (message += i ? "\n" : "") += problems[i].message;
+  if (problems.size() > max_problems)
+    message += concat("\nand ", problems.size() - max_problems, " more like these");
+  throw Error(message);
+}
 
 std::string read_file(const std::filesystem::path& path) {
   const std::string name = one_line(path.string(), 1000);
@@ -182,17 +195,24 @@ std::string read_file(const std::filesystem::path& path) {
 
 void parse(const Field& root, std::string_view text, std::string_view name,
            std::span<const std::string> overrides) {
-  const std::string source = one_line(name, 1000);
   std::vector<Problem> problems;
-  std::optional<Node> tree = read_tree(text, source, std::nullopt, problems);
-  if (!tree) throw_problems(problems);
-  require(tree->kind != Node::Kind::null, source, ": empty, expected a mapping of settings");
-  if (tree->kind != Node::Kind::mapping && problems.empty())
-    throw Error(concat(tree->place.text, ": ", given(*tree), ", expected a mapping of settings"));
-  tree->place = {source, 0};
-  apply_overrides(*tree, overrides, problems);
-  Reader(root, problems).read_section(root, *tree, "");
+  Node tree = mapping_of(text, name, problems);
+  apply_overrides(tree, overrides, problems);
+  Reader(root, problems).read_section(root, tree, "");
   throw_problems(problems);
+}
+
+void parse(const Field& root, const Node& tree) {
+  std::vector<Problem> problems;
+  Reader(root, problems).read_section(root, tree, "");
+  throw_problems(problems);
+}
+
+Node read_mapping(std::string_view text, std::string_view name) {
+  std::vector<Problem> problems;
+  Node tree = mapping_of(text, name, problems);
+  throw_problems(problems);
+  return tree;
 }
 
 std::string dump(const Field& root) {

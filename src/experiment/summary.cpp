@@ -1,0 +1,241 @@
+#include "polyhead/experiment/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace polyhead::experiment {
+namespace {
+
+/// Values by seed; not a number where a cell diverged or failed.
+using BySeed = std::map<std::uint64_t, double>;
+
+bool is_of(const Cell& cell, const Group& group) {
+  return !cell.trial && cell.control == group.control && text(cell.point) == text(group.point);
+}
+
+double value_of(const Outcome& outcome, const Figure& figure, std::optional<int> limit) {
+  if (outcome.status == Status::finished)
+    for (const Measure& m : outcome.measures)
+      if (m.split == figure.split && m.metric == figure.metric && m.phenomenon == figure.phenomenon &&
+          m.limit == limit && m.value)
+        return *m.value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+class Summary {
+ public:
+  Summary(const Experiment& experiment, const Plan& plan, const Results& results)
+      : experiment_(experiment), plan_(plan), results_(results) {}
+
+  std::vector<Group> run() {
+    for (const Control control : experiment_.config.controls)
+      for (const Cell& cell : plan_.cells) {
+        const auto same = [&](const Group& group) { return is_of(cell, group); };
+        if (cell.control == control && !cell.trial && std::none_of(groups_.begin(), groups_.end(), same))
+          groups_.push_back(group_of(cell));
+      }
+    for (Group& group : groups_) compare(group);
+    adjust();
+    return std::move(groups_);
+  }
+
+ private:
+  Group group_of(const Cell& first) const {
+    Group group{.point = first.point, .control = first.control};
+    std::vector<const Outcome*> outcomes;
+    for (const Cell& cell : plan_.cells) {
+      if (!is_of(cell, group)) continue;
+      ++group.cells;
+      if (const Outcome* outcome = results_.find(cell.id)) outcomes.push_back(outcome);
+    }
+    for (const Outcome* o : outcomes) {
+      ++(o->status == Status::finished   ? group.finished
+         : o->status == Status::diverged ? group.diverged
+                                         : group.failed);
+      const auto n = static_cast<double>(outcomes.size());
+      group.costs.parameters = o->costs.parameters;
+      group.costs.flops_per_token += o->costs.flops_per_token / n;
+      group.costs.score_bytes += o->costs.score_bytes / n;
+      group.tokens_per_second += o->tokens_per_second / n;
+      group.learning_rate += o->learning_rate / n;
+    }
+    const EvaluationPlan& evaluation = experiment_.config.evaluation;
+    for (const std::string& metric : evaluation.metrics)
+      for (const std::string& split : splits_of(evaluation))
+        group.figures.push_back(figure_of(group, {.split = split, .metric = metric}));
+    for (const Figure& figure : phenomena()) group.figures.push_back(figure_of(group, figure));
+    return group;
+  }
+
+  Figure figure_of(const Group& group, Figure figure) const {
+    std::vector<double> values;
+    for (const auto& [seed, value] : by_seed(group, figure)) values.push_back(value);
+    figure.over_seeds = metrics::summarize(values);
+    return figure;
+  }
+
+  /// What is measured of phenomena in any cell.
+  std::vector<Figure> phenomena() const {
+    std::set<std::tuple<std::string, std::string, std::string>> names;
+    for (const Cell& cell : plan_.cells)
+      if (const Outcome* outcome = results_.find(cell.id))
+        for (const Measure& m : outcome->measures)
+          if (m.phenomenon && m.limit == experiment_.config.evaluation.limit)
+            names.emplace(m.metric, m.split, *m.phenomenon);
+    std::vector<Figure> figures;
+    for (const auto& [metric, split, phenomenon] : names)
+      figures.push_back({.split = split, .metric = metric, .phenomenon = phenomenon});
+    return figures;
+  }
+
+  BySeed by_seed(const Group& group, const Figure& figure) const {
+    BySeed values;
+    for (const Cell& cell : plan_.cells)
+      if (is_of(cell, group))
+        if (const Outcome* outcome = results_.find(cell.id))
+          values[cell.seed] = value_of(*outcome, figure, experiment_.config.evaluation.limit);
+    return values;
+  }
+
+  void compare(Group& group) const {
+    const std::optional<Point> baseline = baseline_of(experiment_, group.point);
+    if (!baseline) return;
+    const Group of_baseline{.point = *baseline, .control = group.control};
+    for (Figure& figure : group.figures) {
+      std::vector<double> before, after;
+      const BySeed base = by_seed(of_baseline, figure);
+      for (const auto& [seed, value] : by_seed(group, figure))
+        if (const auto found = base.find(seed); found != base.end()) {
+          before.push_back(found->second);
+          after.push_back(value);
+        }
+      const metrics::PairedDifference difference = metrics::paired_difference(before, after);
+      if (difference.pairs >= 2) figure.difference = difference;
+    }
+  }
+
+  /// Adjusts p within each control and metric: the figures of all sentences, and apart from them those of phenomena.
+  void adjust() {
+    for (const Control control : experiment_.config.controls)
+      for (const std::string& metric : experiment_.config.evaluation.metrics)
+        for (const bool of_phenomena : {false, true}) {
+          std::vector<Figure*> family;
+          std::vector<double> ps;
+          for (Group& group : groups_)
+            for (Figure& figure : group.figures)
+              if (group.control == control && figure.metric == metric && figure.difference &&
+                  figure.phenomenon.has_value() == of_phenomena) {
+                family.push_back(&figure);
+                ps.push_back(figure.difference->p);
+              }
+          const std::vector<double> adjusted =
+              of_phenomena ? metrics::benjamini_hochberg(ps) : metrics::holm(ps);
+          for (std::size_t i = 0; i < family.size(); ++i) family[i]->adjusted_p = adjusted[i];
+        }
+  }
+
+  const Experiment& experiment_;
+  const Plan& plan_;
+  const Results& results_;
+  std::vector<Group> groups_;
+};
+
+/// Rows of cells with their columns aligned: the first column to the left, the others to the right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i < 2 ? fmt::format("{:{}}  ", row[i], widths[i]) : fmt::format("{:>{}}  ", row[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + '\n';
+  }
+  return text;
+}
+
+/// 1234567 -> "1.23 M"
+std::string short_text(double value) {
+  for (const auto& [unit, name] : {std::pair{1e9, " G"}, {1e6, " M"}, {1e3, " k"}})
+    if (value >= unit) return fmt::format("{:.3g}{}", value / unit, name);
+  return fmt::format("{:.3g}", value);
+}
+
+std::string label(const Group& group) { return group.point.settings.empty() ? "(base)" : text(group.point); }
+
+/// Decimals that a metric is shown with: percent have two.
+int decimals(const std::string& metric) { return metric == "loss" || metric == "perplexity" ? 4 : 2; }
+
+std::string interval(const metrics::Estimate& e, int digits) {
+  return std::isfinite(e.low) ? fmt::format("[{:.{}f}, {:.{}f}]", e.low, digits, e.high, digits) : "";
+}
+
+std::string p_text(double p) { return p < 0.0001 ? "<0.0001" : fmt::format("{:.4f}", p); }
+
+std::string costs_table(const std::vector<Group>& groups) {
+  std::vector<std::vector<std::string>> rows{{"control", "grid", "parameters", "FLOPs/token", "scores B",
+                                              "tokens/s", "learning rate", "finished", "diverged", "failed"}};
+  for (const Group& g : groups)
+    rows.push_back({name(g.control), label(g), std::to_string(g.costs.parameters),
+                    short_text(g.costs.flops_per_token), short_text(g.costs.score_bytes),
+                    fmt::format("{:.0f}", g.tokens_per_second), fmt::format("{:.3g}", g.learning_rate),
+                    fmt::format("{}/{}", g.finished, g.cells), std::to_string(g.diverged),
+                    std::to_string(g.failed)});
+  return aligned(rows);
+}
+
+std::string figures_table(const std::vector<Group>& groups, std::size_t at, bool compared) {
+  const Figure& first = groups.front().figures[at];
+  std::vector<std::vector<std::string>> rows{{"control", "grid", "mean", "95% interval", "seeds"}};
+  if (compared)
+    rows.front().insert(rows.front().end(), {"difference", "95% interval", "p", "p (Holm)", "pairs"});
+  for (const Group& group : groups) {
+    const Figure& figure = group.figures[at];
+    const int digits = decimals(figure.metric);
+    const auto& mean = figure.over_seeds.mean;
+    std::vector<std::string> row{
+        name(group.control), label(group),
+        figure.over_seeds.seeds > 0 ? fmt::format("{:.{}f}", mean.score, digits) : "-",
+        interval(mean, digits), std::to_string(figure.over_seeds.seeds)};
+    if (const auto& d = figure.difference)
+      row.insert(row.end(),
+                 {fmt::format("{:+.{}f}", d->difference.score, digits), interval(d->difference, digits),
+                  p_text(d->p), p_text(figure.adjusted_p), std::to_string(d->pairs)});
+    rows.push_back(std::move(row));
+  }
+  return fmt::format("\n{} on {}\n", first.metric, first.split) + aligned(rows);
+}
+
+}  // namespace
+
+std::vector<Group> summarize(const Experiment& experiment, const Plan& plan, const Results& results) {
+  return Summary(experiment, plan, results).run();
+}
+
+std::string summary_text(const Experiment& experiment, const std::vector<Group>& groups) {
+  if (groups.empty()) return "";
+  const bool compared = !experiment.config.baseline.settings.empty();
+  std::string text = costs_table(groups);
+  for (std::size_t at = 0; at < groups.front().figures.size(); ++at)
+    if (!groups.front().figures[at].phenomenon) text += figures_table(groups, at, compared);
+  text +=
+      "\nFLOPs/token: forward and backward, a target token; scores B: bytes of the attention scores of a "
+      "sentence pair;\ntokens/s: target tokens a second of one thread, measured in training. Means and t "
+      "intervals are over seeds.\n";
+  if (compared)
+    text +=
+        "Differences are to " + experiment::text(experiment.config.baseline) +
+        ", paired by seed; p of the paired t test, Holm-corrected over all differences in a metric under a "
+        "control.\n";
+  return text;
+}
+
+}  // namespace polyhead::experiment
