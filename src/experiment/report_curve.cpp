@@ -64,6 +64,7 @@ Json curve_json(const std::string& log) {
   std::ifstream in(log, std::ios::binary);
   require<FileError>(in.is_open(), log, ": cannot be read");
   Columns updates, validations;
+  Json diagnostics = Json::array();
   std::string line;
   for (std::int64_t number = 1; std::getline(in, line); ++number) {
     const Json entry = Json::parse(line, nullptr, false);
@@ -75,9 +76,13 @@ Json curve_json(const std::string& log) {
       validations.add(step, *validation);
     else
       updates.add(step, entry);
+    if (const auto found = entry.find("diagnostics"); found != entry.end() && found->contains("heads"))
+      diagnostics.push_back({{"step", step}, {"heads", (*found)["heads"]}});
   }
-  return {{"updates", updates.json((updates.size() + most_points - 1) / most_points + (updates.size() == 0))},
-          {"validations", validations.json(1)}};
+  const std::size_t width = std::max<std::size_t>(1, (updates.size() + most_points - 1) / most_points);
+  Json curve{{"updates", updates.json(width)}, {"validations", validations.json(1)}};
+  if (!diagnostics.empty()) curve["diagnostics"] = std::move(diagnostics);
+  return curve;
 }
 
 }  // namespace polyhead::experiment

@@ -13,8 +13,8 @@ namespace polyhead::experiment {
 nlohmann::ordered_json experiment_json(const Experiment& experiment, const Results& results,
                                        const std::vector<Row>& rows);
 
-/// Members updates and validations of a training log, each with `step` and a list for every figure. Of many updates those
-/// that follow each other are averaged. Throws FileError for a line that cannot be read, but for the last, which a killed
+/// Members updates and validations of a training log, each with `step` and a list for every figure, and `diagnostics` of
+/// heads where it has some. Of many updates those that follow each other are averaged. Throws FileError for a line that cannot be read, but for the last, which a killed
 /// process may have left half-written.
 nlohmann::ordered_json curve_json(const std::string& log);
 

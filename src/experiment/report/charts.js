@@ -59,7 +59,7 @@ function drawAxes(svg, { x, y, left, right, top, bottom, xTicks, yTicks, xFormat
 /// a number or, with `ticks`, one of those values, evenly spaced. `legend` may name fewer than there are series.
 function lineChart(host, { width, height = 360, xLabel, yLabel, ticks, series, legend = series, markers = true, yDomain }) {
   const svg = picture(host, width, height);
-  const left = 58, right = width - 14, bottom = height - 46;
+  const left = 58, right = width - 24, bottom = height - 46;
   const top = drawLegend(svg, legend, left, right) + 12;
   const all = series.flatMap((s) => [...s.points, ...(s.dots ?? [])]);
   const ys = all.flatMap((p) => [p.y, p.low, p.high]).filter((v) => isNumber(v) && Number.isFinite(v));

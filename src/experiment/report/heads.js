@@ -191,15 +191,34 @@ function addHeadTables(parent, heads) {
     caption: "Spearman's rank correlation over all heads.",
     table: { columns: ["figure", "with", "rho", "p"], rows: importance.rank_correlations.map((c) => [words(c.a), words(c.b), c.rho, c.p]) },
   });
-  if (found?.rollout?.encoder) addTable(parent, {
-    id: "rollout", title: "Attention rollout through the encoder",
+  const rollout = Object.entries(found?.rollout ?? {}).flatMap(([kind, layers]) => layers.map((r) => [kind, r.layer, r.self, r.relative_entropy]));
+  if (rollout.length > 0) addTable(parent, {
+    id: "rollout", title: "Attention rollout",
     caption: "Share that stays on the token itself, and entropy over log n, means over sentences.",
-    table: { columns: ["layer", "self", "relative entropy"], rows: found.rollout.encoder.map((r) => [r.layer, r.self, r.relative_entropy]) },
+    table: { columns: ["kind", "layer", "self", "relative entropy"], rows: rollout },
   });
   if (found?.warnings?.length) addTable(parent, {
     id: "warnings", title: "Warnings",
     table: { columns: ["kind", "layer", "head", "warning", "figure", "value", "threshold", "message"],
       rows: found.warnings.map((w) => [w.kind, w.layer, w.head, w.warning, words(w.figure), w.value, w.threshold, w.message]) },
+  });
+}
+
+/// Diagnostics that training wrote every so many updates: [{step, heads}].
+function addHeadsInTraining(parent, diagnostics) {
+  const entries = diagnostics[0].heads, kinds = unique(entries.map((e) => e.kind));
+  const figures = unique(entries.flatMap((e) => headFigures(e)).filter(([name, value]) => isNumber(value) && !unlike.test(name)).map(([name]) => name));
+  const line = (entry, s) => diagnostics.map(({ step, heads }) => ({ x: step, y: heads.find((e) => headName(e) === headName(entry))?.[s.figure] ?? null }));
+  addFigure(parent, {
+    id: "heads-in-training", title: "Heads while the model learns",
+    controls: [{ name: "figure", label: "Figure", options: options(figures, words) }],
+    caption: "A line a head; point at it for its name.",
+    draw: (host, s, width) => lineChart(host, {
+      width, xLabel: "update", yLabel: words(s.figure), markers: false,
+      series: entries.map((e) => ({ name: headName(e), color: seriesColor(kinds.indexOf(e.kind)), dash: dashes[kinds.indexOf(e.kind)], points: line(e, s) })),
+      legend: kinds.map((kind, i) => ({ name: kindNames[kind], color: seriesColor(i), dash: dashes[i] })),
+    }),
+    table: (s) => ({ columns: ["head", "step", words(s.figure)], rows: entries.flatMap((e) => line(e, s).map((p) => [headName(e), p.x, p.y])) }),
   });
 }
 

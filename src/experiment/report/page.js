@@ -20,7 +20,11 @@ function buildPage({ data }) {
     }
     addExperimentTables(results, experiment);
   }
-  if (data.curves.length > 0) addLearningCurves(section("learning", "Learning"), data.curves, data.experiment?.keys ?? []);
+  if (data.curves.length > 0) {
+    const learning = section("learning", "Learning");
+    addLearningCurves(learning, data.curves, data.experiment?.keys ?? []);
+    if (!data.experiment && data.curves[0].diagnostics) addHeadsInTraining(learning, data.curves[0].diagnostics);
+  }
   if (data.heads) addHeadFigures(data.heads);
   if (data.attention) addAttentionViewer(section("viewer", "Attention"), data.attention);
   if (data.missing.length > 0) addMissing(section("missing", "Not in this page", "What these commands write is shown here the next time that the page is made."), data.missing);
