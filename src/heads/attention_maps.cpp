@@ -63,11 +63,6 @@ std::vector<Head> all_heads(const nn::ModelConfig& config) {
   return heads;
 }
 
-std::string path(const nn::AttentionSite& site) {
-  return concat(site.kind == nn::AttentionKind::encoder ? "encoder" : "decoder", "/layers/", site.layer,
-                site.kind == nn::AttentionKind::cross ? "/cross_attention" : "/self_attention");
-}
-
 AttentionMap::AttentionMap(std::int64_t queries, std::int64_t keys, std::vector<double> weights)
     : queries_(queries), keys_(keys), weights_(std::move(weights)) {
   require(queries >= 0 && keys >= 0 && static_cast<std::int64_t>(weights_.size()) == queries * keys,

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "polyhead/config/yaml.h"
+#include "polyhead/train/head_gates.h"
 #include "polyhead/train/run_folder.h"
 #include "trainer_state.h"
 
@@ -38,9 +39,10 @@ std::vector<NamedArray> arrays_of(const nn::ParameterStore& store, const Tensor&
 }
 
 void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arrays, const Tensor& slab,
-               const std::string& path) {
+               const std::string& path, std::string_view optional) {
   for (const nn::Parameter& p : store.parameters()) {
     const NamedArray* array = find(arrays, p.path);
+    if (!array && !optional.empty() && p.path.ends_with(optional)) continue;
     require<FileError>(array != nullptr, path, ": no parameter ", p.path, ", expected one of shape ",
                        p.shape);
     require<FileError>(array->shape == p.shape, path, ": parameter ", p.path, " of shape ", array->shape,
@@ -63,9 +65,11 @@ LoadedModel load_model(const std::string& run_or_checkpoint) {
                      .step = checkpoint.step};
   loaded.model = std::make_unique<nn::Transformer>(loaded.config.model, loaded.pipeline.source().size(),
                                                    loaded.pipeline.target().size());
+  if (loaded.config.training.head_gates.lambda > 0) HeadGates::declare(*loaded.model);
   nn::ParameterStore& store = loaded.model->parameters();
   store.allocate(DType::f32);
   fill_slab(store, checkpoint.ema.empty() ? checkpoint.parameters : checkpoint.ema, store.slab(), path);
+  HeadGates(*loaded.model).fold();
   return loaded;
 }
 

@@ -17,18 +17,20 @@ void RunLog::write(const std::string& line) {
   require<FileError>(out_.good(), path_, ": cannot write the log");
 }
 
-void RunLog::step(const StepReport& r) {
-  write(Json{{"step", r.step},
-             {"epoch", r.epoch},
-             {"loss", r.loss},
-             {"negative_log_likelihood", r.negative_log_likelihood},
-             {"token_accuracy", r.token_accuracy},
-             {"learning_rate", r.learning_rate},
-             {"grad_norm", r.grad_norm},
-             {"target_tokens", r.target_tokens},
-             {"target_tokens_per_second", r.target_tokens_per_second},
-             {"seconds", r.seconds}}
-            .dump());
+void RunLog::step(const StepReport& r, const std::string& diagnostics) {
+  Json line{{"step", r.step},
+            {"epoch", r.epoch},
+            {"loss", r.loss},
+            {"negative_log_likelihood", r.negative_log_likelihood},
+            {"token_accuracy", r.token_accuracy},
+            {"learning_rate", r.learning_rate},
+            {"grad_norm", r.grad_norm},
+            {"target_tokens", r.target_tokens},
+            {"target_tokens_per_second", r.target_tokens_per_second},
+            {"seconds", r.seconds}};
+  if (r.open_heads) line["open_heads"] = *r.open_heads;
+  if (!diagnostics.empty()) line["diagnostics"] = Json::parse(diagnostics);
+  write(line.dump());
 }
 
 void RunLog::validation(std::int64_t step, const Figures& figures) {

@@ -12,7 +12,8 @@ class RunLog {
  public:
   /// Appends to `path`.
   explicit RunLog(const std::string& path);
-  void step(const StepReport& report);
+  /// `diagnostics`: a JSON object, or "".
+  void step(const StepReport& report, const std::string& diagnostics);
   void validation(std::int64_t step, const Figures& figures);
 
  private:

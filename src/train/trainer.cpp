@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "finite.h"
@@ -20,6 +21,27 @@
 namespace polyhead::train {
 namespace {
 
+/// Learned gates folded into the weights of a model while this lives, as whoever uses it will find them.
+class FoldedGates {
+ public:
+  explicit FoldedGates(const nn::Transformer& model) : slab_(model.parameters().slab()) {
+    const HeadGates gates(model);
+    if (gates.empty()) return;
+    kept_.emplace(slab_.shape, slab_.dtype);
+    copy(slab_, kept_->tensor());
+    gates.fold();
+  }
+  ~FoldedGates() {
+    if (kept_) std::memcpy(slab_.data, kept_->tensor().data, slab_.bytes());
+  }
+  FoldedGates(const FoldedGates&) = delete;
+  FoldedGates& operator=(const FoldedGates&) = delete;
+
+ private:
+  Tensor slab_;
+  std::optional<Slab> kept_;
+};
+
 /// One run, from its state at some update on.
 class Trainer {
  public:
@@ -34,7 +56,10 @@ class Trainer {
   std::optional<StopReason> limit_reached() const;
   void update(std::span<const std::int32_t> pairs);
   void validate();
+  std::string diagnostics();
   Figures measure();
+  template <class Work>
+  auto with_decoding_weights(const Work& work);
   void save(bool due);
   void check_savable() const;
   Checkpoint snapshot() const;
@@ -79,7 +104,7 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
   state_.corpus = digest(data_.corpus);
   if (initial)
     fill_slab(store, initial->ema.empty() ? initial->parameters : initial->ema, store.slab(),
-              *config.training.initial_checkpoint);
+              *config.training.initial_checkpoint, "/gates");  // which a model trained without them has not
   if (updater_.average()) copy(store.slab(), *updater_.average());
   if (resumed) restore(*resumed);
   // Only now: data that cannot be used leave no folder behind that looks like a run.
@@ -171,22 +196,37 @@ void Trainer::update(std::span<const std::int32_t> pairs) {
   state_.step = last_.step;
   last_.epoch = state_.epoch + 1;
   last_.seconds = elapsed();
-  log_->step(last_);
+  log_->step(last_, diagnostics());
   observer_.step(last_);
 }
 
-Figures Trainer::measure() {
-  // The average stands in for the weights, as it will when decoding.
+/// The average stands in for the weights, as it will when decoding.
+template <class Work>
+auto Trainer::with_decoding_weights(const Work& work) {
   const Tensor& slab = model_.parameters().slab();
   const auto exchange = [&] {
     if (updater_.average())
       std::swap_ranges(slab.as<float>(), slab.as<float>() + slab.size(), updater_.average()->as<float>());
   };
+  exchange();
+  auto result = [&] {
+    const FoldedGates folded(model_);
+    return work();
+  }();
+  exchange();
+  return result;
+}
+
+std::string Trainer::diagnostics() {
+  const auto every = config_.training.diagnostics_every;
+  if (!every || !options_.diagnose || state_.step % *every != 0) return "";
+  return with_decoding_weights([&] { return options_.diagnose(model_, data_.pipeline); });
+}
+
+Figures Trainer::measure() {
   try {
-    exchange();
-    Figures figures = validation_->run(model_, config_.training.decoded_metrics(), updater_.workers());
-    exchange();
-    return figures;
+    return with_decoding_weights(
+        [&] { return validation_->run(model_, config_.training.decoded_metrics(), updater_.workers()); });
   } catch (const NumbersError& error) {
     throw NumbersError(concat("validation failed at ", circumstances(last_), ": ", error.what(),
                               "; the last checkpoint is unchanged"));

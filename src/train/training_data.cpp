@@ -1,5 +1,7 @@
 #include "polyhead/train/training_data.h"
 
+#include "polyhead/train/head_gates.h"
+
 namespace polyhead::train {
 
 data::Filter training_filter(const Config& config) {
@@ -17,8 +19,10 @@ TrainingData load_training_data(const Config& config, const Checkpoint* from) {
 
 nn::Transformer make_model(const Config& config, const text::TextPipeline& pipeline) {
   nn::Transformer model(config.model, pipeline.source().size(), pipeline.target().size());
+  if (config.training.head_gates.lambda > 0) HeadGates::declare(model);
   model.parameters().allocate(DType::f32);
   model.parameters().initialise(config.seed);
+  HeadGates(model).fill(config.training.head_gates.initial);
   return model;
 }
 

@@ -36,7 +36,8 @@ ShardTotals totals_of(double loss, const Tensor& token_loss, const Tensor& predi
 
 ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus& corpus,
                         std::span<const std::int32_t> pairs, std::int32_t first, double label_smoothing,
-                        RngKey key, const Tensor& gradients, const HalfPrecision* half) {
+                        RngKey key, const Tensor& gradients, const HalfPrecision* half,
+                        const HeadGates* gates) {
   if (pairs.empty()) return {};
   const ArenaScope scope(activations_);
   const data::TokenCount tokens = data::count_tokens(corpus, pairs);
@@ -52,7 +53,9 @@ ShardTotals Worker::run(const nn::Transformer& model, const data::ParallelCorpus
   if (half) own = *half;
   Exec exec{activations_, scratch_, key, training, own ? &*own : nullptr, profile_};
   Tape tape(exec, training);
-  const nn::Context context{tape, model.parameters(), gradients};
+  nn::Context context{tape, model.parameters(), gradients};
+  const nn::AttentionHook hook = [&](const nn::AttentionCall& call) { return gates->inputs(context, call); };
+  if (gates && !gates->empty()) context.attention = &hook;
   const DType dtype = model.parameters().dtype();
   const Tensor token_loss = activations_.tensor({tokens.target}, dtype);
   const Tensor predictions = activations_.tensor({tokens.target}, DType::i32);
@@ -71,6 +74,7 @@ Precision available(Precision wanted) { return kernels::has_bf16() ? wanted : Pr
 GradientStep::GradientStep(const nn::Transformer& model, int shards, Precision precision,
                            std::span<Worker> workers)
     : model_(model),
+      gates_(model),
       workers_(workers.first(std::min(workers.size(), static_cast<std::size_t>(shards)))),
       shards_(static_cast<std::size_t>(shards)),
       reduction_(shards, model.parameters().slab_size(), model.parameters().dtype()) {
@@ -92,7 +96,8 @@ std::int64_t GradientStep::dry_run(const data::ParallelCorpus& corpus, std::span
   });
   const std::optional<HalfPrecision> half = refresh_copies();
   reduction_.begin(1);
-  workers_[0].run(model_, corpus, largest, 0, 0, RngKey{}, reduction_.acquire(0), half ? &*half : nullptr);
+  workers_[0].run(model_, corpus, largest, 0, 0, RngKey{}, reduction_.acquire(0), half ? &*half : nullptr,
+                  &gates_);
   const auto others = static_cast<std::int64_t>(workers_.size()) - 1;
   return others * static_cast<std::int64_t>(workers_[0].peak_bytes()) + reduction_.touched_bytes(others);
 }
@@ -110,7 +115,7 @@ const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus,
     const Tensor gradients = reduction_.acquire(i);
     reduction_.complete(
         i, workers_[static_cast<std::size_t>(worker)].run(model_, corpus, shard, first, label_smoothing, key,
-                                                          gradients, half ? &*half : nullptr));
+                                                          gradients, half ? &*half : nullptr, &gates_));
   });
   return reduction_;
 }

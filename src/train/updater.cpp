@@ -24,6 +24,7 @@ Updater::Updater(const Config& config, nn::Transformer& model, int threads)
       second_moment_(Shape{model.parameters().slab_size()}, DType::f32),
       workers_(static_cast<std::size_t>(threads)),
       gradient_(model, config.training.shards(), config.training.precision, workers_),
+      gates_(model),
       adam_(config.training.adam, decay_ranges(model.parameters())),
       schedule_(config.training.schedule, config.model.d_model) {
   for (const Slab* moment : {&first_moment_, &second_moment_})
@@ -44,6 +45,8 @@ StepReport Updater::run(const data::ParallelCorpus& corpus, std::span<const std:
   const RngKey key = RngKey{config_.seed}.fold("update").fold(static_cast<std::uint64_t>(step - 1));
   const TreeReduction& sum = gradient_.run(corpus, pairs, config_.training.label_smoothing, key);
   const ShardTotals& totals = sum.totals();
+  // Gradients are sums over target tokens; the penalty counts beside their mean.
+  gates_.add_penalty(config_.training.head_gates.lambda * totals.tokens, sum.gradients());
   const double rate = schedule_.rate(step);
   const double norm = [&] {
     const ProfileTimer timer(own_profile(), "global_norm", Pass::update);
@@ -56,6 +59,7 @@ StepReport Updater::run(const data::ParallelCorpus& corpus, std::span<const std:
                     .learning_rate = rate,
                     .grad_norm = norm,
                     .target_tokens = totals.tokens};
+  if (!gates_.empty()) report.open_heads = gates_.expected_open();
   const nn::ParameterStore& store = model_.parameters();
   require_finite_update(report, store, sum.gradients());
   {

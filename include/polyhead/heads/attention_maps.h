@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "polyhead/decode/score.h"
 #include "polyhead/nn/transformer.h"
+#include "polyhead/train/head_gates.h"
 
 namespace polyhead::heads {
 
@@ -20,9 +20,7 @@ struct Head {
 
 /// The encoder's heads layer by layer, then the decoder's of self-attention, then those of cross-attention.
 std::vector<Head> all_heads(const nn::ModelConfig& config);
-
-/// Where the parameters of an attention are: "encoder/layers/0/self_attention".
-std::string path(const nn::AttentionSite& site);
+using train::path;
 
 /// The attention weights of one head over one sentence pair: a row a query position, a column a key position. A row
 /// sums to 1.

@@ -37,6 +37,24 @@ inline config::EnumNames<Metric> enum_names(Metric) {
 inline bool needs_decoding(Metric m) { return m >= Metric::bleu; }
 inline bool lower_is_better(Metric m) { return m == Metric::loss || m == Metric::perplexity; }
 
+/// Section `training.head_gates`.
+struct HeadGatesConfig {
+  double lambda = 0;
+  double initial = 2;
+  bool operator==(const HeadGatesConfig&) const = default;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    using namespace config;
+    v("lambda", lambda,
+      "learn which heads to keep: weight, beside the loss per target token, of the heads expected to stay "
+      "open; 0: no "
+      "gates",
+      at_least(0));
+    v("initial", initial, "log alpha of every gate at the start; 2 is a gate of 0.96");
+  }
+};
+
 /// Section `training`.
 struct TrainingConfig {
   int batch_tokens = 4096;
@@ -52,12 +70,14 @@ struct TrainingConfig {
   double ema_decay = 0;
   Interval validate_every = Interval::epoch();
   Interval checkpoint_every = Interval::epoch();
+  std::optional<std::int64_t> diagnostics_every;
   int keep_last = 3;
   int keep_best = 1;
   Metric best_metric = Metric::loss;
   std::vector<Metric> validation_metrics;
   int patience = 0;
   std::optional<std::string> initial_checkpoint;
+  HeadGatesConfig head_gates;
   bool operator==(const TrainingConfig&) const = default;
 
   template <class Visitor>
@@ -88,6 +108,8 @@ struct TrainingConfig {
       at_least(0), below(1));
     v("validate_every", validate_every, "updates between validations, or epoch");
     v("checkpoint_every", checkpoint_every, "updates between checkpoints, or epoch");
+    v("diagnostics_every", diagnostics_every,
+      "updates between diagnostics of every head in train.jsonl; null: none", at_least(1));
     v("keep_last", keep_last, "newest checkpoints of checkpoint_every to keep, besides the very last",
       at_least(1));
     v("keep_best", keep_best, "best checkpoints by best_metric to keep besides", at_least(1));
@@ -98,6 +120,7 @@ struct TrainingConfig {
       at_least(0));
     v("initial_checkpoint", initial_checkpoint,
       "run or checkpoint whose weights and tokenizers training starts from");
+    v("head_gates", head_gates, "learned gates on attention heads");
   }
 
   void validate(config::Problems& problems) const {

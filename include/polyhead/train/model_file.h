@@ -26,15 +26,16 @@ Config config_of(const Checkpoint& checkpoint, const std::string& path);
 /// the newest that can be read knows it, else that one. Throws FileError when there is none.
 std::string resolve_checkpoint(const std::string& run_or_checkpoint);
 
-/// Reads a model for use. Its weights are the moving average where training kept one.
+/// Reads a model for use. Its weights are the moving average where training kept one; learned gates of heads are folded
+/// into W^O.
 /// Throws FileError when the file cannot be used; its content must fit its own configuration.
 LoadedModel load_model(const std::string& run_or_checkpoint);
 
 /// The arrays of a slab of the store's layout, by parameter path; views into `slab`, which is f32.
 std::vector<NamedArray> arrays_of(const nn::ParameterStore& store, const Tensor& slab);
 /// Fills a slab (f32) of the store's layout. Throws FileError naming `path` when an array is missing, has another shape,
-/// or is unknown.
+/// or is unknown. Parameters whose path ends with `optional`, where that is given, keep their values without an array.
 void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arrays, const Tensor& slab,
-               const std::string& path);
+               const std::string& path, std::string_view optional = {});
 
 }  // namespace polyhead::train

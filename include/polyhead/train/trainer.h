@@ -31,6 +31,8 @@ struct TrainOptions {
   std::function<bool()> stop_requested = [] {
     return false;
   };  ///< asked after every update; true: save and stop
+  /// Asked every training.diagnostics_every updates, with the weights that decoding would use: a JSON object for train.jsonl.
+  std::function<std::string(const nn::Transformer&, const text::TextPipeline&)> diagnose = {};
 };
 
 struct TrainResult {

@@ -8,6 +8,7 @@
 #include "polyhead/nn/transformer.h"
 #include "polyhead/ops/half_precision.h"
 #include "polyhead/train/config.h"
+#include "polyhead/train/head_gates.h"
 #include "polyhead/train/slab_reduce.h"
 
 namespace polyhead::train {
@@ -16,10 +17,12 @@ namespace polyhead::train {
 class Worker {
  public:
   /// Packs `pairs` and computes their loss; with `gradients` (a slab) its gradient is added there. Rewinds what it took.
-  /// `first` is the number of pairs[0] within the update, `key` the update's randomness; `half` for mixed precision.
+  /// `first` is the number of pairs[0] within the update, `key` the update's randomness; `half` for mixed precision,
+  /// `gates` where heads have learned ones.
   ShardTotals run(const nn::Transformer& model, const data::ParallelCorpus& corpus,
                   std::span<const std::int32_t> pairs, std::int32_t first, double label_smoothing, RngKey key,
-                  const Tensor& gradients, const HalfPrecision* half = nullptr);
+                  const Tensor& gradients, const HalfPrecision* half = nullptr,
+                  const HeadGates* gates = nullptr);
   /// Counts time by op from now on in `profile`, where not null.
   void set_profile(Profile* profile) { profile_ = profile; }
   /// The most bytes ever taken.
@@ -49,6 +52,7 @@ class GradientStep {
 
  private:
   const nn::Transformer& model_;
+  HeadGates gates_;
   std::span<Worker> workers_;
   std::vector<std::span<const std::int32_t>> shards_;
   TreeReduction reduction_;

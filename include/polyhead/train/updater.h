@@ -22,6 +22,8 @@ struct StepReport {
   double learning_rate = 0, grad_norm = 0;
   double target_tokens = 0, target_tokens_per_second = 0;
   double seconds = 0;  ///< of training so far, over all resumptions
+  std::optional<double> open_heads =
+      {};  ///< how many are expected to stay open, where they have learned gates
 };
 
 /// What an update of the weights is: gradients in lanes, their norm, Adam at the schedule's rate, and the moving average
@@ -62,6 +64,7 @@ class Updater {
   std::optional<Slab> average_;
   std::vector<Worker> workers_;
   GradientStep gradient_;
+  HeadGates gates_;
   Adam adam_;
   Schedule schedule_;
   Arena scratch_;
