@@ -30,6 +30,9 @@ const std::map<std::string, std::set<std::string>> allowed{
     {"heads",
      {"core", "config", "tensor", "kernels", "ops", "autograd", "nn", "text", "data", "metrics", "decode",
       "train"}},
+    {"experiment",
+     {"core", "config", "tensor", "kernels", "ops", "autograd", "nn", "text", "data", "metrics", "decode",
+      "train", "heads"}},
 };
 
 /// The folder that an include names: "polyhead/nn/layers.h" and "nn/private.h" are of nn; "private.h" of nobody.

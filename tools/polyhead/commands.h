@@ -27,6 +27,8 @@ Command add_inspect(CLI::App& program);
 Command add_config(CLI::App& program);
 Command add_data(CLI::App& program);
 Command add_bench(CLI::App& program);
+Command add_ablate(CLI::App& program);
+Command add_report(CLI::App& program);
 
 /// --threads: cores by default.
 void add_threads(CLI::App& command, int& threads);

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "child.h"
 #include "commands.h"
 #include "files.h"
 #include "polyhead/core/error.h"
@@ -101,7 +102,8 @@ int run(int argc, char** argv) {
   const Command commands[] = {add_train(program),   add_translate(program), add_evaluate(program),
                               add_score(program),   add_heads(program),     add_average(program),
                               add_metrics(program), add_inspect(program),   add_config(program),
-                              add_data(program),    add_bench(program)};
+                              add_data(program),    add_bench(program),
+                              add_ablate(program),  add_report(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -118,6 +120,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using polyhead::Status;
   using polyhead::tools::complain;
+  polyhead::tools::end_with_parent();
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return polyhead::tools::run(argc, argv);

@@ -1,0 +1,176 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <thread>
+
+#include "ablation.h"
+#include "commands.h"
+#include "default_config.h"
+#include "files.h"
+#include "polyhead/config/yaml.h"
+#include "polyhead/core/error.h"
+#include "polyhead/experiment/summary.h"
+#include "progress.h"
+
+namespace polyhead::tools {
+namespace {
+
+struct Options {
+  std::string experiment, out;
+  std::vector<std::string> overrides;
+  int jobs = 1;
+  bool dry_run = false;
+};
+
+/// Keeps a folder to one process, and to the processes that it started: they have the descriptor too, so that the lock lasts
+/// until all of them have ended.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder) : id_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY)) {
+    require<FileError>(id_ >= 0, folder,
+                       ": cannot open the folder: ", std::generic_category().message(errno));
+    // The children of a killed process are gone a moment after it.
+    for (int tries = 0; ::flock(id_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++tries) {
+      if (tries == 10) {
+        ::close(id_);
+        throw FileError(folder + ": another process runs this experiment");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+  ~FolderLock() { ::close(id_); }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int id_;
+};
+
+std::string state_of(const experiment::Cell& cell, const experiment::Results& results,
+                     const experiment::EvaluationPlan& evaluation) {
+  const experiment::Outcome* outcome = results.find(cell.id);
+  if (results.is_complete(cell, evaluation)) return config::Codec<experiment::Status>::text(outcome->status);
+  return outcome == nullptr                              ? "new"
+         : outcome->status == experiment::Status::failed ? "failed"
+                                                         : "to evaluate";
+}
+
+/// Expected seconds of training, as measured on one thread with nothing beside it; models that differ in their seed alone
+/// are measured once.
+class Expectation {
+ public:
+  explicit Expectation(experiment::Workloads& workloads) : workloads_(workloads) {}
+
+  /// Null where nothing says when training ends.
+  std::optional<double> seconds(const experiment::Cell& cell) {
+    const experiment::Workload& workload = workloads_.of(cell.config);
+    const auto updates = workload.updates(cell.config.training);
+    const auto minutes = cell.config.training.max_minutes;
+    if (!updates) return minutes ? std::optional(60 * *minutes) : std::nullopt;
+    train::Config model = cell.config;
+    model.seed = 0;
+    model.name = "";
+    const auto [update, is_new] = measured_.emplace(config::dump(model), 0);
+    if (is_new) update->second = workload.seconds_per_update(cell.config);
+    return std::min(*updates * update->second, minutes ? 60 * *minutes : HUGE_VAL);
+  }
+
+ private:
+  experiment::Workloads& workloads_;
+  std::map<std::string, double> measured_;
+};
+
+/// A row for each cell and what they take together.
+std::string listing(const experiment::Experiment& experiment, const experiment::Plan& plan,
+                    const experiment::Results& results, int jobs) {
+  experiment::Workloads workloads;
+  Expectation expectation(workloads);
+  std::set<std::string> counted;
+  double total = 0;
+  std::int64_t missing = 0;
+  std::string text =
+      fmt::format("{:16}  {:20}  {:>4}  {:>11}  {:>11}  {:>10}  {:>9}  {:11}  {}\n", "cell", "control",
+                  "seed", "parameters", "FLOPs/token", "scores B", "training", "state", "grid");
+  for (const experiment::Cell& cell : plan.cells) {
+    const experiment::Costs costs = workloads.of(cell.config).costs(cell.config.model);
+    const std::optional<double> seconds = expectation.seconds(cell);
+    text += fmt::format("{}  {:20}  {:>4}  {:>11}  {:>11.4g}  {:>10.4g}  {:>9}  {:11}  {}{}\n", cell.id,
+                        name(cell.control), cell.seed, costs.parameters, costs.flops_per_token,
+                        costs.score_bytes, seconds ? clock_text(*seconds) : "?",
+                        state_of(cell, results, experiment.config.evaluation), experiment::text(cell.point),
+                        cell.trial ? fmt::format(" (trial, learning rate x {})", *cell.trial) : "");
+    if (results.is_complete(cell, experiment.config.evaluation) || !counted.insert(cell.id).second) continue;
+    ++missing;
+    if (results.find(cell.id) == nullptr) total += seconds.value_or(0);
+  }
+  if (plan.undecided > 0)
+    text += fmt::format(
+        "and {} cells more, at the learning rates that the trials of learning_rate_search choose\n",
+        plan.undecided);
+  return text +
+         fmt::format(
+             "{} cells, {} to run. Training them is expected to take {} on one thread, {} with --jobs {} if "
+             "side by side\nthey are as fast; evaluation comes on top.\n",
+             std::ssize(plan.cells), missing, clock_text(total), clock_text(total / jobs), jobs);
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder + "/cells", error);
+  require<FileError>(!error, folder, ": cannot make the folder: ", error.message());
+}
+
+int run(const Options& o) {
+  const experiment::Experiment experiment =
+      experiment::load_experiment(o.experiment, o.overrides, default_config);
+  const std::string folder = o.out.empty() ? "runs/" + experiment.config.name : o.out;
+  const experiment::Plan plan = experiment::plan(experiment);
+  if (o.dry_run) {
+    const experiment::Results results(folder);
+    write_output("",
+                 listing(experiment, experiment::plan(experiment, results.trial_scores()), results, o.jobs));
+    return 0;
+  }
+  watch_signals();
+  make_folder(folder);
+  const FolderLock lock(folder);
+  experiment::replace_text(folder + "/experiment.yaml", experiment::dump(experiment));
+  Ablation ablation(experiment, plan, folder, o.jobs, signal_received);
+  const int status = ablation.run();
+  const std::string summary =
+      summary_text(experiment, summarize(experiment, ablation.plan(), ablation.results()));
+  experiment::replace_text(folder + "/summary.txt", summary);
+  write_output("", summary);
+  return status;
+}
+
+}  // namespace
+
+Command add_ablate(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "ablate",
+      "Train and evaluate every cell of an experiment: what is missing of it, and then what it says");
+  auto o = std::make_shared<Options>();
+  command->add_option("EXPERIMENT", o->experiment, "experiment file")->required()->type_name("YAML");
+  command->add_option("--out", o->out, "folder of the experiment; runs/NAME by default");
+  o->jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  command
+      ->add_option("--jobs", o->jobs, "cells that run side by side, one thread each; by default one a core")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  add_overrides(*command, o->overrides);
+  command->add_flag(
+      "--dry-run", o->dry_run,
+      "list the cells, what they cost and how long they would train, as measured on a few updates");
+  return {command, [o] { return run(*o); }};
+}
+
+}  // namespace polyhead::tools
