@@ -10,6 +10,9 @@
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/error.h"
 #include "polyhead/core/version.h"
+#include "polyhead/heads/attention_maps.h"
+#include "polyhead/ops/hard_concrete.h"
+#include "polyhead/train/head_gates.h"
 #include "polyhead/train/run_folder.h"
 #include "report_parts.h"
 
@@ -102,7 +105,22 @@ void add_model_facts(Json& report, const train::Config& config) {
   report["facts"].push_back(concat("seed ", config.seed));
 }
 
+/// The learned gate ξ of every head, where there are some.
+void add_gates(Json& report, const nn::Transformer& model) {
+  Json gates = Json::array();
+  for (const heads::Head& head : heads::all_heads(model.config()))
+    for (const nn::Parameter& p : model.parameters().parameters())
+      if (p.path == train::gates_path(head.site))
+        gates.push_back(
+            {{"kind", name(head.site.kind)},
+             {"layer", head.site.layer},
+             {"head", head.head},
+             {"gate", ops::HardConcrete::value(model.parameters().value(p).as<float>()[head.head])}});
+  if (!gates.empty()) report["heads"]["gates"] = {{"heads", std::move(gates)}};
+}
+
 void add_attention(Json& report, const train::LoadedModel& loaded, int threads) {
+  add_gates(report, *loaded.model);
   report["attention"] = attention_json(loaded, threads);
   report["facts"].push_back(concat("update ", loaded.step));
   if (!report["attention"].is_null()) return;

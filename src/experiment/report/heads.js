@@ -36,6 +36,7 @@ function headQuantities(heads) {
     found.get(name).values.set(headName(entry), value);
     if (note) found.get(name).notes.set(headName(entry), note);
   };
+  for (const entry of heads.gates?.heads ?? []) put("gate", "learned gate (0: closed)", "sequential", entry, entry.gate);
   for (const entry of heads.importance?.heads ?? [])
     for (const [name, value] of headFigures(entry)) put(name, words(name), name === "leave_one_out" ? "diverging" : "sequential", entry, value);
   for (const [file, title] of [["masking", "masked"], ["all_but_one", "all but this masked"]])

@@ -1,0 +1,220 @@
+#include "polyhead/experiment/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "experiment/experiments.h"
+#include "polyhead/core/error.h"
+#include "polyhead/experiment/results.h"
+#include "support/browser.h"
+
+namespace polyhead::testing {
+namespace {
+
+using experiment::Measure;
+using experiment::Outcome;
+using experiment::report_data;
+using experiment::report_page;
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+/// A folder as `polyhead ablate` leaves it: three numbers of heads by two seeds, of which one diverged.
+void write_experiment(const Folder& folder) {
+  const auto experiment = small_experiment(
+      "name: few & <many> heads\ngrid: {model.heads: [1, 2, 4]}\nseeds: [5, 6]\nbaseline: {model.heads: 4}\n"
+      "evaluation: {metrics: [exact_match]}\n");
+  folder.write("experiment.yaml", experiment::dump(experiment));
+  const experiment::Plan plan = experiment::plan(experiment);
+  experiment::Results results(folder.path);
+  int i = 0;
+  for (const auto& cell : plan.cells) {
+    Outcome outcome{
+        .costs = {1000 + i, 2e6, 300.5}, .learning_rate = 0.02, .step = 12, .tokens_per_second = 900};
+    for (const std::optional<std::string>& of : {std::optional<std::string>{}, {"names"}, {"agreement"}})
+      outcome.measures.push_back({.split = "test",
+                                  .metric = "exact_match",
+                                  .phenomenon = of,
+                                  .value = 50 + 5 * i + (of ? 1 : 0),
+                                  .n = 20});
+    if (++i == 4) outcome = {.status = experiment::Status::diverged, .message = "</script><b>loss</b>"};
+    results.put(cell.id, outcome);
+    const std::string run = folder.path + "/cells/" + cell.id;
+    std::filesystem::create_directories(run);
+    folder.write("cells/" + cell.id + "/train.jsonl", R"({"step":1,"loss":3.5,"seconds":1})"
+                                                      "\n"
+                                                      R"({"step":2,"loss":2.5,"seconds":2})"
+                                                      "\n"
+                                                      R"({"step":2,"validation":{"loss":2.25}})"
+                                                      "\n");
+  }
+  results.write(results.rows(plan.cells, experiment::base_id(experiment), experiment.config.evaluation));
+}
+
+json data_of(const Folder& folder) { return json::parse(report_data(folder.path, 1)); }
+
+TEST(Report, HoldsAnExperiment) {
+  const Folder folder;
+  write_experiment(folder);
+  const json data = data_of(folder);
+  EXPECT_EQ(data["name"], "few & <many> heads");
+  EXPECT_THAT(data["missing"], IsEmpty());
+  EXPECT_THAT(data["warnings"][0].get<std::string>(), HasSubstr("1 model diverged or failed"));
+  const json& e = data["experiment"];
+  EXPECT_EQ(e["keys"], json({"model.heads"}));
+  EXPECT_EQ(e["rows"].size(), 5U * 3);
+  EXPECT_EQ(e["cells"].size(), 6U);
+  EXPECT_EQ(e["cells"][3]["status"], "diverged");
+  ASSERT_EQ(e["points"].size(), 3U * 3);
+  const json& first = e["points"][0];
+  EXPECT_EQ(first["grid"]["model.heads"], 1);
+  EXPECT_EQ(first["phenomenon"], nullptr);
+  EXPECT_EQ(first["mean"], 52.5);  // 50 and 55: ± 12.706 · 3.5355/√2
+  EXPECT_NEAR(first["low"], 52.5 - 31.7655, 1e-3);
+  EXPECT_EQ(first["difference"]["mean"], -20);
+  for (const json& point : e["points"])
+    if (point["grid"]["model.heads"] == 2) {
+      EXPECT_EQ(point["seeds"], 1);
+      EXPECT_EQ(point["diverged"], 1);
+      EXPECT_EQ(point["low"], nullptr);
+    }
+  ASSERT_EQ(data["curves"].size(), 6U);
+  EXPECT_EQ(data["curves"][0]["updates"]["loss"], json({3.5, 2.5}));
+  EXPECT_EQ(data["curves"][0]["validations"], json({{"step", {2.0}}, {"loss", {2.25}}}));
+}
+
+TEST(Report, NamesFilesThatCannotBeRead) {
+  const auto message = [](const std::string& path) { return error_of([&] { report_data(path, 1); }); };
+  const Folder folder;
+  EXPECT_EQ(message(folder.path + "/none"), folder.path + "/none: no such file or folder");
+  EXPECT_EQ(message(folder.path), folder.path +
+                                      ": neither an experiment (experiment.yaml, results.jsonl) nor a run "
+                                      "(config.yaml, train.jsonl, checkpoints)");
+  write_experiment(folder);
+  std::ofstream(folder.path + "/results.jsonl", std::ios::app) << "{\"cell\": \"12\n";
+  EXPECT_THAT(message(folder.path), HasSubstr("/results.jsonl:17: "));
+}
+
+TEST(Report, HoldsARunWithoutCheckpoints) {
+  const Folder folder;
+  folder.write("config.yaml", "name: early\ndata: {task: copy}\ntraining: {max_steps: 600}\n");
+  std::string log;
+  for (int step = 1; step <= 500; ++step)
+    log += json({{"step", step}, {"loss", step}, {"grad_norm", step % 2}}).dump() + '\n';
+  const json heads = json::parse(R"([{"kind":"encoder","layer":0,"head":1,"entropy":0.5}])");
+  log.insert(log.rfind('}'), R"(,"diagnostics":{"heads":)" + heads.dump() + "}");
+  folder.write("train.jsonl", log + R"({"step":501,"lo)");  // as a killed process leaves it
+  json data = data_of(folder);
+  EXPECT_EQ(data["name"], "early");
+  const json& updates = data["curves"][0]["updates"];
+  EXPECT_EQ(updates["step"].size(), 167U);  // of 3 each, so that they are at most 200
+  EXPECT_EQ(updates["step"][0], 3);
+  EXPECT_EQ(updates["loss"][0], 2);
+  EXPECT_EQ(updates["step"].back(), 500);
+  EXPECT_EQ(updates["loss"].back(), 499.5);
+  EXPECT_EQ(data["curves"][0]["diagnostics"], json::array({{{"step", 500.0}, {"heads", heads}}}));
+  EXPECT_FALSE(data.contains("attention"));
+  EXPECT_FALSE(data.contains("heads"));
+  std::string commands;
+  for (const json& missing : data["missing"]) commands += missing["command"].get<std::string>() + '\n';
+  EXPECT_THAT(commands, AllOf(HasSubstr("polyhead heads importance " + folder.path + " --json > " +
+                                        folder.path + "/importance.json\n"),
+                              HasSubstr("polyhead train " + folder.path + "/config.yaml --out " +
+                                        folder.path + " --resume\n")));
+  folder.write("importance.json", R"({"heads": []})");
+  data = data_of(folder);
+  EXPECT_TRUE(data["heads"].contains("importance"));
+  folder.write("importance.json", "{");
+  EXPECT_THAT(error_of([&] { report_data(folder.path, 1); }),
+              HasSubstr("/importance.json: expected one JSON object"));
+  std::filesystem::remove(folder.path + "/importance.json");
+  folder.write("train.jsonl", "{\"step\":1}\nstep 2\n{\"step\":3}\n");
+  EXPECT_THAT(error_of([&] { report_data(folder.path, 1); }),
+              HasSubstr("/train.jsonl:2: expected a JSON object with a step"));
+}
+
+TEST(Report, KeepsDataFromEndingItsScript) {
+  const std::string data = "{\"a\":\"</script><!--\u2028\u2029\u2027é\"}";
+  const std::string page = report_page(data);
+  const std::string opening = "type=\"application/json\">";
+  const auto begin = page.find(opening) + opening.size();
+  const std::string embedded = page.substr(begin, page.find("</script>", begin) - begin);
+  EXPECT_EQ(embedded, "{\"a\":\"\\u003c/script>\\u003c!--\\u2028\\u2029\u2027é\"}");
+  EXPECT_EQ(json::parse(embedded), json::parse(data));
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("d3js.org"), HasSubstr("default-src 'none'"), Not(HasSubstr("{{data}}"))));
+}
+
+TEST(Report, DrawsAnExperimentInABrowser) {
+  if (!browser())
+    GTEST_SKIP() << "no Chromium: tools/install-dependencies.sh installs it where Debian has it";
+  const Folder folder;
+  write_experiment(folder);
+  const std::string data = report_data(folder.path, 1);
+  const json outcome = in_browser(folder.write("report.html", report_page(data)), R"JS(
+    const texts = (id, selector) => [...document.querySelectorAll(`#${id} ${selector}`)].map((node) => node.textContent);
+    const choose = (id, name, label) => {
+      const select = document.querySelector(`#${id} select[name=${name}]`);
+      select.value = [...select.options].find((o) => o.textContent === label).value;
+      select.dispatchEvent(new Event("change"));
+    };
+    const get = (list, id) => list.find((f) => f.id === id);
+    const theme = document.getElementById("theme"), papers = ["light", "dark"].map((name) => {
+      theme.value = name;
+      theme.dispatchEvent(new Event("change"));
+      return getComputedStyle(document.body).backgroundColor;
+    });
+    const result = {
+      papers,
+      title: document.querySelector("h1").textContent, figures: report.figures.map((f) => f.id), tables: report.tables.map((t) => t.id),
+      seeds: texts("metric", ".seed title"), means: texts("metric", ".mean title"),
+      cells: texts("phenomena", ".cell title"), metric: get(report.figures, "metric").table(),
+      failures: get(report.tables, "failures").csv(), latex: get(report.tables, "summary").latex(), svg: get(report.figures, "metric").svg(),
+    };
+    choose("metric", "phenomenon", "names");
+    choose("phenomena", "show", "difference from the baseline");
+    return { ...result, names: texts("metric", ".seed title"), differences: texts("phenomena", ".cell title"), curves: texts("curves", "path.line title").length };
+  )JS",
+                                  folder.path);
+  ASSERT_FALSE(outcome.contains("failure")) << outcome["failure"];
+  EXPECT_THAT(outcome["errors"], IsEmpty()) << outcome["errors"];
+  EXPECT_EQ(outcome["requests"], 0);
+  const json& page = outcome["value"];
+  EXPECT_EQ(page["title"], "few & <many> heads");
+  EXPECT_EQ(page["papers"], json({"rgb(255, 255, 255)", "rgb(21, 24, 29)"}));
+  EXPECT_EQ(page["figures"], json({"metric", "phenomena", "curves"}));
+  EXPECT_EQ(page["tables"], json({"summary", "costs", "failures"}));
+  EXPECT_EQ(page["seeds"], json({"seed 5: 50", "seed 6: 55", "seed 5: 60", "seed 5: 70", "seed 6: 75"}));
+  EXPECT_EQ(page["means"][1], "heads 2: 60, 1 seed, 1 diverged or failed");
+  EXPECT_EQ(page["names"][0], "seed 5: 51");
+  EXPECT_EQ(page["cells"],
+            json({"agreement, heads 1: 53.50", "agreement, heads 2: 61", "agreement, heads 4: 73.50",
+                  "names, heads 1: 53.50", "names, heads 2: 61", "names, heads 4: 73.50"}));
+  EXPECT_EQ(page["differences"],
+            json({"agreement, heads 1: -20", "agreement, heads 2: none", "agreement, heads 4: 0",
+                  "names, heads 1: -20", "names, heads 2: none", "names, heads 4: 0"}));
+  EXPECT_EQ(page["curves"], 6);
+  const json rows = json::parse(data)["experiment"]["rows"];
+  std::size_t row = 0;
+  for (const json& known : rows)
+    if (known["phenomenon"].is_null()) {
+      EXPECT_EQ(page["metric"]["rows"][row++],
+                json({known["grid"]["model.heads"], known["control"], known["split"], known["metric"], "",
+                      known["seed"], known["value"]}));
+    }
+  EXPECT_EQ(row, page["metric"]["rows"].size());
+  EXPECT_THAT(page["failures"].get<std::string>(), HasSubstr(",diverged,</script><b>loss</b>,"));
+  EXPECT_THAT(page["latex"].get<std::string>(),
+              AllOf(HasSubstr("\\begin{tabular}{rlllrrr"), HasSubstr("52.50 & "),
+                    HasSubstr(" \\\\\n\\bottomrule\n\\end{tabular}\n")));
+  EXPECT_THAT(page["svg"].get<std::string>(), AllOf(HasSubstr(" xmlns=\"http://www.w3.org/2000/svg\""),
+                                                    HasSubstr("fill=\"rgb("), Not(HasSubstr("var("))));
+}
+
+}  // namespace
+}  // namespace polyhead::testing
