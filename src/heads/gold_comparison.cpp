@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "polyhead/core/error.h"
-#include "polyhead/data/tasks.h"
 
 namespace polyhead::heads {
 namespace {
@@ -14,12 +13,6 @@ bool has_gold(const data::Pair& pair) {
     return std::any_of(tree.heads.begin(), tree.heads.end(), [](int head) { return head >= 0; });
   };
   return !pair.alignment.empty() || any(pair.source_tree) || any(pair.target_tree);
-}
-
-void check_pieces(const std::vector<std::int32_t>& ids, const std::vector<std::string>& tokens) {
-  require(ids.size() == tokens.size() + 1, "tokenizer: \"", data::text(tokens), "\" is ", tokens.size(),
-          " tokens and ", ids.size() - 1,
-          " pieces, expected one piece a token (tokenizer.kind: word) to compare with gold annotations");
 }
 
 std::vector<RelationBaseline> baselines(std::span<const data::Pair> pairs) {
@@ -58,6 +51,7 @@ struct Agreements {
 
   void add(std::int64_t index, std::span<const AttentionMap> maps) {
     const data::Pair& pair = pairs[static_cast<std::size_t>(index)];
+    if (!has_gold(pair)) return;
     for (std::size_t r = 0; r < relations.size(); ++r) {
       const Relation relation = relations[r].relation;
       const std::vector<Edge> edges = gold_edges(relation, pair);
@@ -85,49 +79,26 @@ struct Agreements {
 
 }  // namespace
 
-std::vector<decode::TokenPair> AnnotatedPairs::ids() const {
-  std::vector<decode::TokenPair> result;
-  for (std::size_t i = 0; i < pairs.size(); ++i) result.push_back({sources[i], targets[i]});
-  return result;
+std::string gold_problem(std::span<const data::Pair> pairs, std::span<const decode::TokenPair> ids) {
+  if (std::none_of(pairs.begin(), pairs.end(), has_gold))
+    return "the pairs have no gold alignment or dependencies";
+  for (std::size_t i = 0; i < pairs.size(); ++i)
+    for (const auto& [pieces, tokens] : {std::pair{ids[i].source.size() - 1, &pairs[i].source},
+                                         std::pair{ids[i].target.size() - 1, &pairs[i].target}})
+      if (pieces != tokens->size())
+        return concat("\"", data::text(*tokens), "\" is ", tokens->size(), " tokens and ", pieces,
+                      " pieces, expected one piece a token (tokenizer.kind: word)");
+  return "";
 }
 
-AnnotatedPairs load_annotated(const data::DataConfig& config, data::Split split, std::uint64_t seed,
-                              const text::TextPipeline& pipeline, int max_length, std::int64_t limit) {
-  require(config.task != "files",
-          "data.task: files have no gold alignment or dependencies, expected a task that has them");
-  AnnotatedPairs result;
-  bool gold = false;
-  std::int64_t seen = 0;
-  data::each_pair(config, split, seed, [&](data::Pair&& pair) {
-    if (limit > 0 && seen == limit) return;
-    ++seen;
-    gold = gold || has_gold(pair);
-    if (!has_gold(pair)) return;
-    std::vector<std::int32_t> source = pipeline.encode_source(data::text(pair.source)),
-                              target = pipeline.encode_target(data::text(pair.target));
-    check_pieces(source, pair.source);
-    check_pieces(target, pair.target);
-    if (std::max(source.size(), target.size()) > static_cast<std::size_t>(max_length)) {
-      ++result.too_long;
-      return;
-    }
-    result.pairs.push_back(std::move(pair));
-    result.sources.push_back(std::move(source));
-    result.targets.push_back(std::move(target));
-  });
-  require(gold, "data.task: the pairs of \"", config.task,
-          "\" have no gold alignment or dependencies, expected a task that has them");
-  require<DataError>(!result.pairs.empty(), "data.task ", config.task, ": all ", result.too_long,
-                     " pairs have more than ", max_length, " tokens (model.max_length)");
-  return result;
-}
-
-GoldComparison compare_with_gold(const nn::Transformer& model, const AnnotatedPairs& data, int threads,
+GoldComparison compare_with_gold(const nn::Transformer& model, std::span<const data::Pair> pairs,
+                                 std::span<const decode::TokenPair> ids, int threads,
                                  const decode::Progress& progress) {
-  GoldComparison result{all_heads(model.config()), baselines(data.pairs), {}};
-  const std::vector<decode::TokenPair> ids = data.ids();
+  const std::string problem = gold_problem(pairs, ids);
+  require(problem.empty(), "comparison with gold annotations: ", problem);
+  GoldComparison result{all_heads(model.config()), baselines(pairs), {}};
   result.agreements = AttentionMaps(model, ids)
-                          .gather(Agreements(data.pairs, result.relations, result.heads), threads, progress)
+                          .gather(Agreements(pairs, result.relations, result.heads), threads, progress)
                           .of_heads;
   for (std::size_t h = 0; h < result.heads.size(); ++h)
     for (const auto& agreement : result.agreements[h])

@@ -271,7 +271,8 @@ Outputs measure_outputs(const nn::Transformer& model, std::span<const Head> head
   const nn::ParameterStore& store = model.parameters();
   std::vector<double> gradient(static_cast<std::size_t>(store.slab_size()));
   for (std::size_t first = 0; first < batches.size(); first += batches_together) {
-    const auto part_batches = std::span(batches).subspan(first, std::min(batches_together, batches.size() - first));
+    const auto part_batches =
+        std::span(batches).subspan(first, std::min(batches_together, batches.size() - first));
     std::vector<Part> parts;
     for (std::size_t i = 0; i < part_batches.size(); ++i)
       parts.push_back({empty, Slab({store.slab_size()}, store.dtype())});

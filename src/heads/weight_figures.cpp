@@ -50,7 +50,7 @@ std::int64_t visible(Kind kind, const AttentionMap& map, std::int64_t query) {
   return kind == Kind::decoder ? query + 1 + map.keys() - map.queries() : map.keys();
 }
 
-std::int64_t largest(std::span<const double> row) {
+std::int64_t place_of_largest(std::span<const double> row) {
   return std::max_element(row.begin(), row.end()) - row.begin();
 }
 
@@ -135,7 +135,7 @@ void WeightStatistics::add_rare(std::span<const double> row, decode::TokenIds so
   for (std::size_t k = 1; k < words; ++k) rarest = std::min(rarest, count(k));
   for (std::size_t k = 0; k < words; ++k) rare += count(k) == rarest;
   ++sums.rare_rows;
-  sums.rare_hits += count(static_cast<std::size_t>(largest(row.first(words)))) == rarest;
+  sums.rare_hits += count(static_cast<std::size_t>(place_of_largest(row.first(words)))) == rarest;
   sums.rare_chance += static_cast<double>(rare) / static_cast<double>(words);
 }
 
@@ -157,7 +157,7 @@ void WeightStatistics::add_map(const Head& head, const decode::TokenPair& pair, 
     sums.entropy += h;
     sums.relative_entropy += h / std::log(static_cast<double>(keys));
     sums.logit_variance += log_variance(row);
-    const std::int64_t at = largest(row);
+    const std::int64_t at = place_of_largest(row);
     ++sums.offsets[at - q];
     sums.saturated += row[static_cast<std::size_t>(at)] > 0.99;
   }

@@ -31,16 +31,30 @@ text::TextPipeline pipeline(const data::DataConfig& config, const std::string& k
   return text::TextPipeline::learn(tokenizer, false, text.source, text.target);
 }
 
+/// The first `limit` pairs (0: all) of a task's test split with their ids.
 struct Loaded {
   data::DataConfig config;
   text::TextPipeline text;
-  AnnotatedPairs pairs;
-  explicit Loaded(const std::string& name, std::int64_t limit = 0)
-      : config(task(name)),
-        text(pipeline(config)),
-        pairs(load_annotated(config, data::Split::test, 1, text, 40, limit)) {}
+  std::vector<data::Pair> pairs;
+  decode::Sentences sources, targets;
+  std::vector<decode::TokenPair> ids;
+
+  explicit Loaded(const std::string& name, std::size_t limit = 0, const std::string& tokenizer = "word")
+      : config(task(name)), text(pipeline(config, tokenizer)) {
+    data::each_pair(config, data::Split::test, 1, [&](data::Pair&& pair) {
+      if (limit == 0 || pairs.size() < limit) pairs.push_back(std::move(pair));
+    });
+    for (const data::Pair& pair : pairs) {
+      sources.push_back(text.encode_source(data::text(pair.source)));
+      targets.push_back(text.encode_target(data::text(pair.target)));
+    }
+    for (std::size_t i = 0; i < pairs.size(); ++i) ids.push_back({sources[i], targets[i]});
+  }
   nn::Transformer model() const {
     return decode::toy_model(std::max(text.source().size(), text.target().size()));
+  }
+  GoldComparison compare(const nn::Transformer& model, int threads) const {
+    return compare_with_gold(model, pairs, ids, threads);
   }
 };
 
@@ -52,55 +66,26 @@ const RelationAgreement* find(const GoldComparison& comparison, const Head& head
   return nullptr;
 }
 
-TEST(LoadAnnotated, GivesThePairsOfTheSplitWithTheirIds) {
-  const Loaded data("grammar", 30);
-  std::vector<data::Pair> test;
-  data::each_pair(data.config, data::Split::test, 1,
-                  [&](data::Pair&& pair) { test.push_back(std::move(pair)); });
-  ASSERT_EQ(data.pairs.pairs.size(), 30u);
-  for (std::size_t i = 0; i < 30; ++i) {
-    EXPECT_EQ(data.pairs.pairs[i].source, test[i].source);
-    EXPECT_EQ(data.pairs.sources[i], data.text.encode_source(data::text(test[i].source)));
-    EXPECT_EQ(data.pairs.targets[i], data.text.encode_target(data::text(test[i].target)));
-    EXPECT_EQ(data.pairs.targets[i].size(), test[i].target.size() + 1);
-  }
-}
-
-TEST(LoadAnnotated, LeavesOutWhatIsTooLongForTheModel) {
-  const data::DataConfig config = task("copy");
-  const AnnotatedPairs pairs = load_annotated(config, data::Split::test, 1, pipeline(config), 8);
-  EXPECT_GT(pairs.too_long, 0);
-  EXPECT_EQ(pairs.too_long + static_cast<std::int64_t>(pairs.pairs.size()), 120);
-  for (const auto& ids : pairs.sources) EXPECT_LE(ids.size(), 8u);
-  EXPECT_EQ(message_of<DataError>([&] { load_annotated(config, data::Split::test, 1, pipeline(config), 3); }),
-            "data.task copy: all 120 pairs have more than 3 tokens (model.max_length)");
-}
-
-TEST(LoadAnnotated, SaysWhenThereIsNothingToCompareWith) {
-  const data::DataConfig numbers = task("numbers"), copy = task("copy");
-  data::DataConfig files = copy;
-  files.task = "files";
-  const text::TextPipeline text = pipeline(numbers);
-  EXPECT_EQ(message_of<Error>([&] { load_annotated(numbers, data::Split::test, 1, text, 40); }),
-            "data.task: the pairs of \"numbers\" have no gold alignment or dependencies, expected a task "
-            "that has them");
-  EXPECT_EQ(message_of<Error>([&] { load_annotated(files, data::Split::test, 1, text, 40); }),
-            "data.task: files have no gold alignment or dependencies, expected a task that has them");
-  EXPECT_THAT(
-      message_of<Error>([&] { load_annotated(copy, data::Split::test, 1, pipeline(copy, "char"), 40); }),
-      HasSubstr("expected one piece a token (tokenizer.kind: word)"));
+TEST(GoldProblem, SaysWhenThereIsNothingToCompareWith) {
+  const Loaded copy("copy", 5), letters("copy", 5, "char"), numbers("numbers", 5);
+  EXPECT_EQ(gold_problem(copy.pairs, copy.ids), "");
+  EXPECT_EQ(gold_problem(numbers.pairs, numbers.ids), "the pairs have no gold alignment or dependencies");
+  EXPECT_THAT(gold_problem(letters.pairs, letters.ids),
+              HasSubstr("expected one piece a token (tokenizer.kind: word)"));
+  EXPECT_EQ(message_of<Error>([&] { numbers.compare(numbers.model(), 1); }),
+            "comparison with gold annotations: the pairs have no gold alignment or dependencies");
 }
 
 TEST(GoldComparison, OfUniformAttentionIsOneOverWhatIsSeen) {
   const Loaded data("grammar", 60);
   nn::Transformer model = data.model();
   make_uniform(model);
-  const GoldComparison comparison = compare_with_gold(model, data.pairs, 1);
+  const GoldComparison comparison = data.compare(model, 1);
   ASSERT_EQ(comparison.heads.size(), 12u);
   ASSERT_EQ(comparison.relations.size(), 8u);
   double head = 0, input = 0, predicted = 0, aligned = 0;
   std::int64_t heads = 0, earlier = 0, linked = 0;
-  for (const data::Pair& pair : data.pairs.pairs) {
+  for (const data::Pair& pair : data.pairs) {
     const double source = static_cast<double>(pair.source.size()) + 1;
     for (const int h : pair.source_tree.heads)
       if (h >= 0) ++heads, head += 1 / source;
@@ -132,7 +117,7 @@ TEST(GoldComparison, OfUniformAttentionIsOneOverWhatIsSeen) {
 
 TEST(GoldComparison, HasTheFixedOffsetsOfTasksWhoseGoldIsOne) {
   const Loaded copy("copy");
-  const GoldComparison comparison = compare_with_gold(copy.model(), copy.pairs, 2);
+  const GoldComparison comparison = copy.compare(copy.model(), 2);
   ASSERT_EQ(comparison.relations.size(), 2u);  // no dependencies
   EXPECT_EQ(comparison.relations[0].relation, Relation::predicted_alignment);
   EXPECT_EQ(comparison.relations[0].edges.mass().offset, 0);
@@ -142,7 +127,7 @@ TEST(GoldComparison, HasTheFixedOffsetsOfTasksWhoseGoldIsOne) {
   EXPECT_EQ(comparison.relations[0].error_rate->score, 0);
 
   const Loaded recall("recall");
-  const GoldComparison of_recall = compare_with_gold(recall.model(), recall.pairs, 2);
+  const GoldComparison of_recall = recall.compare(recall.model(), 2);
   EXPECT_EQ(of_recall.relations[0].relation, Relation::head);
   EXPECT_EQ(of_recall.relations[0].edges.share("previous").offset, -1);
   EXPECT_EQ(of_recall.relations[0].edges.share("previous").score, 1);
@@ -152,8 +137,7 @@ TEST(GoldComparison, HasTheFixedOffsetsOfTasksWhoseGoldIsOne) {
 TEST(GoldComparison, DoesNotDependOnThreads) {
   const Loaded data("grammar");
   const nn::Transformer model = data.model();
-  const GoldComparison one = compare_with_gold(model, data.pairs, 1),
-                       four = compare_with_gold(model, data.pairs, 4);
+  const GoldComparison one = data.compare(model, 1), four = data.compare(model, 4);
   for (std::size_t h = 0; h < one.heads.size(); ++h)
     for (std::size_t r = 0; r < one.relations.size(); ++r) {
       ASSERT_EQ(one.agreements[h][r].has_value(), four.agreements[h][r].has_value());
@@ -170,7 +154,7 @@ TEST(GoldComparison, RefusesWeightsThatAreNotFinite) {
   nn::ParameterStore& store = model.parameters();
   store.value(store.at("decoder/layers/1/cross_attention/query/weight")).as<float>()[0] =
       std::numeric_limits<float>::quiet_NaN();
-  EXPECT_EQ(message_of<NumbersError>([&] { compare_with_gold(model, data.pairs, 1); }),
+  EXPECT_EQ(message_of<NumbersError>([&] { data.compare(model, 1); }),
             "attention weights of cross layer 1 head 0 are not finite");
 }
 

@@ -393,6 +393,46 @@ TEST(Metrics, ScoresSentences) {
   EXPECT_EQ(outcome.out, "100\t0\n0\t100\n");
 }
 
+TEST(Metrics, TestsADifferenceFromABaseline) {
+  std::string right, wrong;
+  for (int i = 0; i < 40; ++i) {
+    right += "the small cat sat on the mat .\n";
+    wrong += i % 4 == 0 ? "a dog stood by the mat .\n" : "the small cat sat on the mat .\n";
+  }
+  const std::string reference = write_text("reference", right), baseline = write_text("baseline", wrong);
+  const auto compare = [&](const Arguments& more) {
+    Arguments arguments{"metrics",    "--hypothesis", reference,   "--reference",         reference,
+                        "--baseline", baseline,       "--metrics", "exact_match,bleu,ter"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  };
+  const Outcome outcome = compare({"--json", "--threads", "1"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out), test = report.at("exact_match").at("significance");
+  EXPECT_EQ(report["exact_match"]["score"], 100);
+  EXPECT_EQ(test["test"], "bootstrap");
+  EXPECT_EQ(test["draws"], 10000);
+  EXPECT_EQ(test["baseline"], 75);
+  EXPECT_EQ(test["difference"], 25);
+  EXPECT_NEAR(test["low"], 12.5, 2.6);  // 25 -+ 1.96 standard errors of 6.8, in steps of 2.5
+  EXPECT_NEAR(test["high"], 37.5, 2.6);
+  EXPECT_LT(test["p"], 0.01);
+  EXPECT_LT(report["ter"]["significance"]["difference"], 0);
+  EXPECT_EQ(compare({"--json", "--threads", "3"}).out, outcome.out);
+
+  const json randomized =
+      json::parse(compare({"--json", "--significance", "randomization", "--draws", "2000"}).out);
+  // All ten differences have to be of one sign: 2 of 2¹⁰.
+  EXPECT_NEAR(randomized["exact_match"]["significance"]["p"], 2. / 1024, 0.005);
+  EXPECT_FALSE(randomized["exact_match"]["significance"].contains("low"));
+  EXPECT_THAT(compare({}).out, AllOf(HasSubstr("+25.0000"), HasSubstr("95% interval")));
+  EXPECT_EQ(run({"metrics", "--hypothesis", reference, "--reference", reference, "--draws", "10"}).status, 2);
+  const Outcome shorter = run({"metrics", "--hypothesis", reference, "--reference", reference, "--baseline",
+                               write_text("shorter", "one line\n")});
+  EXPECT_EQ(shorter.status, 3);
+  EXPECT_THAT(shorter.err, HasSubstr("shorter"));
+}
+
 TEST(Metrics, NeedsEqualNumbersOfLines) {
   const std::string hypothesis = write_text("hypothesis", "a\nb\nc\n"),
                     reference = write_text("reference", "a\nb\n");

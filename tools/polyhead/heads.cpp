@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "commands.h"
+#include "diagnostics.h"
 #include "files.h"
-#include "model.h"
+#include "heads_lab.h"
 #include "progress.h"
 
 namespace polyhead::tools {
@@ -18,12 +20,6 @@ using heads::GoldComparison;
 using heads::OffsetScore;
 using heads::RelationAgreement;
 using heads::RelationBaseline;
-
-struct Options : ModelOptions {
-  std::string split;
-  std::int64_t limit = 0;
-  bool json = false;
-};
 
 Json offset_json(const OffsetScore& baseline, const char* score) {
   return {{"offset", baseline.offset}, {score, baseline.score}};
@@ -44,23 +40,37 @@ Json relation_json(const RelationAgreement& agreement, const RelationBaseline& b
   return json;
 }
 
-std::string comparison_json(const Options& o, const train::LoadedModel& loaded, std::size_t pairs,
-                            const GoldComparison& comparison) {
-  Json report{{"checkpoint", loaded.path}, {"step", loaded.step}, {"split", o.split}, {"pairs", pairs}};
-  report["heads"] = Json::array();
-  for (std::size_t h = 0; h < comparison.heads.size(); ++h) {
-    const heads::Head& head = comparison.heads[h];
-    Json entry{{"kind", name(head.site.kind)},
-               {"layer", head.site.layer},
-               {"head", head.head},
-               {"relations", Json::object()}};
-    for (std::size_t r = 0; r < comparison.relations.size(); ++r)
-      if (const auto& agreement = comparison.agreements[h][r])
-        entry["relations"][std::string(name(comparison.relations[r].relation))] =
-            relation_json(*agreement, comparison.relations[r]);
-    report["heads"].push_back(std::move(entry));
+/// What there is to say about the heads of a model on one text.
+struct Report {
+  std::optional<GoldComparison> gold;  ///< where the task has gold annotations
+  heads::Diagnostics diagnostics;
+};
+
+Json relations_json(const GoldComparison& comparison, std::size_t head) {
+  Json relations = Json::object();
+  for (std::size_t r = 0; r < comparison.relations.size(); ++r)
+    if (const auto& agreement = comparison.agreements[head][r])
+      relations[std::string(name(comparison.relations[r].relation))] =
+          relation_json(*agreement, comparison.relations[r]);
+  return relations;
+}
+
+std::string report_json(const MeasureOptions& o, const train::LoadedModel& loaded, std::size_t pairs,
+                        const Report& report) {
+  Json json{{"checkpoint", loaded.path}, {"step", loaded.step}, {"split", o.split}, {"pairs", pairs}};
+  json["heads"] = Json::array();
+  for (std::size_t h = 0; h < report.diagnostics.heads.size(); ++h) {
+    const heads::HeadDiagnostics& diagnostics = report.diagnostics.heads[h];
+    json["heads"].push_back({{"kind", name(diagnostics.head.site.kind)},
+                             {"layer", diagnostics.head.site.layer},
+                             {"head", diagnostics.head.head},
+                             {"relations", report.gold ? relations_json(*report.gold, h) : Json::object()},
+                             {"diagnostics", head_json(diagnostics)}});
   }
-  return report.dump() + '\n';
+  json["warnings"] = warnings_json(heads::warnings(report.diagnostics));
+  json["similarity"] = similarity_json(report.diagnostics);
+  json["rollout"] = rollout_json(report.diagnostics);
+  return json.dump() + '\n';
 }
 
 /// A column of the table: one figure of every head of a kind.
@@ -125,40 +135,45 @@ std::string comparison_table(const GoldComparison& comparison) {
   return table;
 }
 
-int run(const Options& o) {
+int run(const MeasureOptions& o) {
   const train::LoadedModel loaded = load(o, {});
-  const heads::AnnotatedPairs pairs =
-      heads::load_annotated(loaded.config.data, split_of(o.split), loaded.config.seed, loaded.pipeline,
-                            loaded.config.model.max_length, o.limit);
-  if (pairs.too_long > 0)
-    complain(concat(pairs.too_long, " pairs of more than ", loaded.config.model.max_length,
-                    " tokens, left out (model.max_length)"));
-  SentenceProgress progress("read", static_cast<std::int64_t>(pairs.pairs.size()));
-  const GoldComparison comparison =
-      heads::compare_with_gold(*loaded.model, pairs, o.threads, [&](std::int64_t n) { progress.add(n); });
+  const heads::Text text = load_text(o, loaded);
+  const std::vector<decode::TokenPair> ids = text.ids();
+  const std::string problem = heads::gold_problem(text.pairs, ids);
+  if (!problem.empty()) complain("no comparison with gold annotations: " + problem);
+  SentenceProgress progress("read", static_cast<std::int64_t>(ids.size()) * (problem.empty() ? 3 : 2));
+  const auto read = [&](std::int64_t n) { progress.add(n); };
+  Report report;
+  if (problem.empty())
+    report.gold = heads::compare_with_gold(*loaded.model, text.pairs, ids, o.threads, read);
+  report.diagnostics = heads::diagnose(*loaded.model, loaded.pipeline, ids, o.threads, read);
   progress.end();
-  write_output(
-      "", o.json ? comparison_json(o, loaded, pairs.pairs.size(), comparison) : comparison_table(comparison));
+  write_output("", o.json ? report_json(o, loaded, ids.size(), report)
+                          : (report.gold ? comparison_table(*report.gold) + '\n' : "") +
+                                diagnostics_table(report.diagnostics));
   return 0;
 }
 
 }  // namespace
 
 Command add_heads(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "heads",
-      "Compare every attention head with the gold alignment and dependencies of a toy task: the mean weight "
-      "on "
-      "gold partners, and the alignment error rate (AER) of cross-attention, beside the best fixed offset");
-  auto o = std::make_shared<Options>();
-  add_model(*command, *o);
-  add_split(*command, o->split);
-  command->add_option("--limit", o->limit, "read only so many pairs of the split, its first")
-      ->check(CLI::PositiveNumber);
-  command->add_flag(
-      "--json", o->json,
-      "one JSON object in full precision, with the share of each dependency label that a head finds");
-  return {command, [o] { return run(*o); }};
+  CLI::App* command = program.add_subcommand("heads",
+                                             "Say what every attention head does: entropy, confidence, "
+                                             "offsets, norms, gradients and more, with warnings, and "
+                                             "where a task has gold alignment and dependencies, the mean "
+                                             "weight on gold partners and the alignment error rate "
+                                             "(AER) beside the best fixed offset");
+  auto o = std::make_shared<MeasureOptions>();
+  add_measuring(*command, *o);
+  const std::vector<Command> lab = add_heads_lab(*command);
+  command->require_subcommand(0, 1);
+  command->get_option("MODEL")->required(false);  // the sub-commands have their own
+  return {command, [o, lab] {
+            for (const Command& chosen : lab)
+              if (chosen.app->parsed()) return chosen.run();
+            require(!o->model.empty(), "MODEL is required; see polyhead heads --help");
+            return run(*o);
+          }};
 }
 
 }  // namespace polyhead::tools

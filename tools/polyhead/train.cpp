@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "configuration.h"
+#include "diagnostics.h"
 #include "polyhead/train/run_folder.h"
 #include "polyhead/train/trainer.h"
 #include "progress.h"
@@ -38,7 +39,8 @@ int run(const Options& o) {
                                                  {.folder = folder,
                                                   .threads = o.threads,
                                                   .resume = o.resume,
-                                                  .stop_requested = [] { return signal_received() != 0; }},
+                                                  .stop_requested = [] { return signal_received() != 0; },
+                                                  .diagnose = training_diagnostics(config, o.threads)},
                                                  progress);
   progress.message(fmt::format("{}: ended at step {} by {}", folder, result.step, name(result.reason)));
   return result.reason == train::StopReason::signal ? 128 + signal_received() : 0;

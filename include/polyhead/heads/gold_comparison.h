@@ -5,25 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "polyhead/data/corpus.h"
+#include "polyhead/data/pair.h"
 #include "polyhead/heads/gold.h"
-#include "polyhead/text/pipeline.h"
 
 namespace polyhead::heads {
 
-/// Pairs of a task with what is known about them, and their ids.
-struct AnnotatedPairs {
-  std::vector<data::Pair> pairs;
-  std::vector<std::vector<std::int32_t>> sources, targets;  ///< as the pipeline gives them, eos at the end
-  std::int64_t too_long = 0;                                ///< pairs that were left out
-  std::vector<decode::TokenPair> ids() const;
-};
-
-/// The first `limit` pairs (0: all) of a split of `config.task`, but for those of which a side has more than
-/// `max_length` ids. Throws Error when the task has neither gold alignment nor dependencies, or the tokenizers do not
-/// give one piece a token, DataError when no pair is left.
-AnnotatedPairs load_annotated(const data::DataConfig& config, data::Split split, std::uint64_t seed,
-                              const text::TextPipeline& pipeline, int max_length, std::int64_t limit = 0);
+/// Why heads cannot be compared with gold annotations of pairs, whose ids are given too; "" where they can: the pairs have
+/// neither gold alignment nor dependencies, or their tokens are not a piece each.
+std::string gold_problem(std::span<const data::Pair> pairs, std::span<const decode::TokenPair> ids);
 
 /// Agreement of one head with one relation.
 struct RelationAgreement {
@@ -46,9 +35,10 @@ struct GoldComparison {
   std::vector<std::vector<std::optional<RelationAgreement>>> agreements;
 };
 
-/// Over all pairs, the given target as the decoder's input. The result does not depend on `threads`.
-/// Throws NumbersError when a head's weights are not finite.
-GoldComparison compare_with_gold(const nn::Transformer& model, const AnnotatedPairs& data, int threads,
+/// Over all pairs that have gold annotations, the given target as the decoder's input; `ids` are theirs. The result does not
+/// depend on `threads`. Throws Error when there is a gold_problem(), NumbersError when a head's weights are not finite.
+GoldComparison compare_with_gold(const nn::Transformer& model, std::span<const data::Pair> pairs,
+                                 std::span<const decode::TokenPair> ids, int threads,
                                  const decode::Progress& progress = {});
 
 }  // namespace polyhead::heads
