@@ -196,8 +196,8 @@ TEST(Report, DrawsAnExperimentInABrowser) {
             json({"agreement, heads 1: 53.50", "agreement, heads 2: 61", "agreement, heads 4: 73.50",
                   "names, heads 1: 53.50", "names, heads 2: 61", "names, heads 4: 73.50"}));
   EXPECT_EQ(page["differences"],
-            json({"agreement, heads 1: -20", "agreement, heads 2: none", "agreement, heads 4: 0",
-                  "names, heads 1: -20", "names, heads 2: none", "names, heads 4: 0"}));
+            json({"agreement, heads 1: -20, p = 0", "agreement, heads 2: none", "agreement, heads 4: 0",
+                  "names, heads 1: -20, p = 0", "names, heads 2: none", "names, heads 4: 0"}));
   EXPECT_EQ(page["curves"], 6);
   const json rows = json::parse(data)["experiment"]["rows"];
   std::size_t row = 0;

@@ -78,14 +78,17 @@ function addPhenomenaFigure(parent, experiment) {
     controls: [...measured,
       { name: "series", label: "Of", options: (s) => options(unique(phenomena.filter((p) => matches(p, s)).map((p) => seriesName(p, s.key))), (n) => n || "all") },
       { name: "show", label: "Show", options: (s) => [{ value: "mean", label: "mean over seeds" }, ...(differs(s) ? [{ value: "difference", label: "difference from the baseline" }] : [])] }],
-    caption: (s) => (s.show === "mean" ? "Means over seeds." : "Mean paired differences from the baseline, by seed."),
+    caption: (s) => (s.show === "mean" ? "Means over seeds." : "Mean paired differences from the baseline, by seed; point at a cell for its p, corrected by Benjamini and Hochberg's method over all in a metric under a control."),
     draw: (host, s, width) => {
       const { rows, columns, points: grid } = cells(s);
       const values = grid.map((row) => row.map((p) => value(p, s)));
       heatMap(host, {
         width, rows: rows.map(words), columns: columns.map(valueText), values, xLabel: keyLabel(s.key), valueLabel: metricLabel(s.metric),
         scale: colorScale(s.show === "mean" ? "sequential" : "diverging", values.flat()),
-        title: (r, c, v) => `${words(rows[r])}, ${keyLabel(s.key)} ${valueText(columns[c])}: ${v === null ? "none" : shown(v)}`,
+        title: (r, c, v) => {
+          const adjusted = s.show === "mean" ? null : grid[r][c]?.difference?.p_adjusted;
+          return `${words(rows[r])}, ${keyLabel(s.key)} ${valueText(columns[c])}: ${v === null ? "none" : shown(v)}${isNumber(adjusted) ? `, p = ${shown(adjusted)}` : ""}`;
+        },
       });
     },
     table: (s) => {
@@ -101,7 +104,7 @@ function addExperimentTables(parent, experiment) {
   const compared = points.some((p) => p.difference);
   addTable(parent, {
     id: "summary", title: "All points",
-    caption: "Means over seeds with 95% t intervals" + (compared ? "; paired differences from the baseline by seed with theirs, two-sided paired t-tests, p corrected by Holm's method over the contrasts of a split and metric." : "."),
+    caption: "Means over seeds with 95% t intervals" + (compared ? "; paired differences from the baseline by seed with theirs, two-sided paired t-tests, p corrected by Holm's method over all differences in a metric under a control." : "."),
     table: {
       columns: [...heading, "split", "metric", "mean", "low", "high", "seeds", "diverged or failed", ...(compared ? ["difference", "low", "high", "p", "p (Holm)"] : [])],
       rows: points.filter((p) => p.phenomenon === null).map((p) => [...grid(p), words(p.control), p.split, words(p.metric), p.mean, p.low, p.high, p.seeds, p.diverged,
@@ -110,11 +113,11 @@ function addExperimentTables(parent, experiment) {
   });
   const costs = unique(cells.map((c) => [...grid(c), c.control])).map((key) => {
     const own = cells.filter((c) => JSON.stringify([...grid(c), c.control]) === JSON.stringify(key));
-    return [...key.slice(0, -1), words(key.at(-1)), own[0].parameters, own[0].flops_per_token, own[0].score_bytes, own[0].learning_rate, d3.mean(own, (c) => c.tokens_per_second || null) ?? null];
+    return [...key.slice(0, -1), words(key.at(-1)), Math.round(d3.mean(own, (c) => c.parameters)), d3.mean(own, (c) => c.flops_per_token), d3.mean(own, (c) => c.score_bytes), own[0].learning_rate, d3.mean(own, (c) => c.tokens_per_second || null) ?? null];
   });
   addTable(parent, {
     id: "costs", title: "What they cost",
-    caption: "FLOPs: training, forward and backward, a target token. Scores: memory of the attention scores of a sentence pair. Tokens/s: measured target tokens a second, mean over seeds.",
+    caption: "FLOPs: training, forward and backward, a target token. Scores: memory of the attention scores of a sentence pair. Tokens/s: measured target tokens a second of training. Means over seeds.",
     table: { columns: [...heading, "parameters", "FLOPs a token", "scores, bytes", "learning rate", "tokens/s"], rows: costs },
   });
   const bad = cells.filter((c) => c.status !== "finished");
