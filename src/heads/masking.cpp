@@ -54,13 +54,14 @@ std::span<const float> HeadOutputs::row(const nn::AttentionSite& site, std::int6
 std::vector<double> HeadOutputs::mean(const nn::AttentionSite& site) const {
   const std::size_t at = index(site);
   const auto width = static_cast<std::size_t>(widths_[at]);
+  if (width == 0) return {};
   std::vector<double> sum(width);
-  double rows = 0;
+  std::size_t values = 0;
   for (const auto& sentence : outputs_) {
     for (std::size_t i = 0; i < sentence[at].size(); ++i) sum[i % width] += double{sentence[at][i]};
-    rows += width == 0 ? 0 : static_cast<double>(sentence[at].size() / width);
+    values += sentence[at].size();
   }
-  for (double& x : sum) x /= rows;
+  for (double& x : sum) x *= static_cast<double>(width) / static_cast<double>(values);
   return sum;
 }
 
