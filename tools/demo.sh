@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Sets everything up, trains the default (the toy translation language), evaluates it by what its sentences test and
-# translates a few of them. Usage: tools/demo.sh [RUN_FOLDER]; run it again and it goes on where it stopped.
+# Sets everything up, trains the default (the toy translation language), evaluates it by what its sentences test,
+# translates a few of them, and compares numbers of heads in a small ablation with a report. Usage: tools/demo.sh
+# [RUN_FOLDER]; run it again and it goes on where it stopped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 run=${1:-runs/grammar}
@@ -16,3 +17,6 @@ echo
 "$polyhead" data grammar --out "$run/sentences" --splits test --overwrite
 head -n 4 "$run/sentences/test.en" >"$run/sentences/some.en"
 "$polyhead" translate "$run" <"$run/sentences/some.en" | paste -d '\n' "$run/sentences/some.en" -
+echo
+"$polyhead" ablate experiments/demo/experiment.yaml --out "${run}_heads"
+"$polyhead" report "${run}_heads"

@@ -63,7 +63,7 @@ std::string state_of(const experiment::Cell& cell, const experiment::Results& re
                                                          : "to evaluate";
 }
 
-/// Expected seconds of training, as measured on one thread with nothing beside it; models that differ in their seed alone
+/// Expected seconds of training on one thread that has a core to itself, as measured on a few updates; models that differ in their seed alone
 /// are measured once.
 class Expectation {
  public:

@@ -27,7 +27,8 @@ class Workload {
   /// Updates until training ends by max_steps or max_epochs; null where neither is set.
   std::optional<double> updates(const train::TrainingConfig& training) const;
 
-  /// Seconds of an update on one thread: the fastest of three, after one that prepares memory. `config` has the data and
+  /// Seconds of processor time that an update takes on one thread, which other processes do not change: the fastest of
+  /// three, after one that prepares memory. `config` has the data and
   /// tokenizers of this workload.
   double seconds_per_update(const train::Config& config) const;
 
