@@ -206,6 +206,19 @@ TEST(Controls, LearningRateSearchTakesTheBestTrialOfEveryPoint) {
   EXPECT_EQ(second.cells[8].config.training.schedule.learning_rate, 0.04);
 }
 
+TEST(Plan, IsThatOfTheExperimentsThatAreHere) {
+  const auto plan_of = [](const std::string& name) {
+    const std::string path = std::string(POLYHEAD_SOURCE_DIR) + "/experiments/" + name + "/experiment.yaml";
+    return experiment::plan(experiment::load_experiment(path, {}, "")).cells;
+  };
+  EXPECT_EQ(plan_of("demo").size(), 9U);
+  const std::vector<Cell> cells = plan_of("head_count_grammar");
+  EXPECT_EQ(cells.size(), 60U);
+  std::set<std::string> runs;
+  for (const Cell& cell : cells) runs.insert(cell.id);
+  EXPECT_EQ(runs.size(), 55U);  // 16 heads of 8 features are the same model under both controls
+}
+
 /// Cells that differ in the number of heads alone are paired: same weights at the start, same batches throughout.
 TEST(Pairing, ModelsThatDifferInHeadsStartFromTheSameBitsAndSeeTheSameBatches) {
   const Plan plan = experiment::plan(small_experiment(heads + "controls: [partition]\n"));
