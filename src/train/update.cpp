@@ -112,10 +112,15 @@ const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus,
   parallel_for(static_cast<int>(workers_.size()), n, [&](std::int64_t i, int worker) {
     const auto shard = shards_[static_cast<std::size_t>(i)];
     const auto first = static_cast<std::int32_t>(shard.data() - pairs.data());
-    const Tensor gradients = reduction_.acquire(i);
-    reduction_.complete(
-        i, workers_[static_cast<std::size_t>(worker)].run(model_, corpus, shard, first, label_smoothing, key,
-                                                          gradients, half ? &*half : nullptr, &gates_));
+    Worker& own = workers_[static_cast<std::size_t>(worker)];
+    const Tensor gradients = [&] {
+      const ProfileTimer timer(own.profile(), "clear_gradients", Pass::update);
+      return reduction_.acquire(i);
+    }();
+    const ShardTotals totals = own.run(model_, corpus, shard, first, label_smoothing, key, gradients,
+                                       half ? &*half : nullptr, &gates_);
+    const ProfileTimer timer(own.profile(), "add_gradients", Pass::update);
+    reduction_.complete(i, totals);
   });
   return reduction_;
 }

@@ -78,6 +78,7 @@ TEST(BenchTrain, ProfilesEveryOpInBothPasses) {
   EXPECT_EQ(calls("MultiHeadAttention", "forward"), 4 * 2 * 3);
   EXPECT_EQ(calls("MultiHeadAttention", "backward"), 4 * 2 * 3);
   EXPECT_EQ(calls("Linear", "forward"), 4 * 2 * (3 * 4 + 2 * 2));
+  EXPECT_EQ(calls("add_gradients", "update"), 4 * 2);
   EXPECT_EQ(calls("Adam", "update"), 4);
 }
 

@@ -25,6 +25,7 @@ class Worker {
                   const HeadGates* gates = nullptr);
   /// Counts time by op from now on in `profile`, where not null.
   void set_profile(Profile* profile) { profile_ = profile; }
+  Profile* profile() const { return profile_; }
   /// The most bytes ever taken.
   std::size_t peak_bytes() const { return activations_.peak() + scratch_.peak(); }
 
