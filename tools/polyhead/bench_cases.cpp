@@ -25,7 +25,7 @@ struct Projection {
 };
 constexpr Projection projections[] = {{128, 128}, {128, 256}, {256, 1024}, {512, 2048}};
 constexpr Projection output_projection{128, 10000};
-constexpr std::int64_t tokens = 4096;
+constexpr std::int64_t case_tokens = 4096;
 constexpr double dropout = 0.1;
 
 /// Numbers in [−0.5, 0.5) that do not repeat within a row.
@@ -75,9 +75,9 @@ Call call(Workspace& w, Pass pass, const Op& op, const std::array<Tensor, N>& in
 
 constexpr Pass passes[] = {Pass::forward, Pass::backward};
 
-/// As many sentences of `length` tokens as `tokens` hold.
+/// As many sentences of `length` tokens as `case_tokens` hold.
 Segments sentences(Arena& arena, std::int64_t length) {
-  const auto count = static_cast<std::size_t>(tokens / length);
+  const auto count = static_cast<std::size_t>(case_tokens / length);
   auto* spans = arena.allocate<Segment>(count);
   for (std::size_t i = 0; i < count; ++i)
     spans[i] = {static_cast<std::int32_t>(i) * static_cast<std::int32_t>(length),
@@ -107,13 +107,13 @@ void add_gemm(std::vector<OpCase>& cases, DType dtype, std::int64_t rows, Projec
 
 void add_linear(std::vector<OpCase>& cases, Projection p) {
   for (const Pass pass : passes)
-    cases.push_back({fmt::format("Linear/{}/{}x{}x{}", name(pass), tokens, p.in, p.out),
-                     (pass == Pass::forward ? 2.0 : 4.0) * static_cast<double>(tokens * p.in * p.out), 0,
+    cases.push_back({fmt::format("Linear/{}/{}x{}x{}", name(pass), case_tokens, p.in, p.out),
+                     (pass == Pass::forward ? 2.0 : 4.0) * static_cast<double>(case_tokens * p.in * p.out), 0,
                      [=](Workspace& w) {
                        Arena& a = w.activations;
                        return call<3>(
                            w, pass, ops::Linear{},
-                           {numbers(a, {tokens, p.in}), numbers(a, {p.out, p.in}), numbers(a, {p.out})});
+                           {numbers(a, {case_tokens, p.in}), numbers(a, {p.out, p.in}), numbers(a, {p.out})});
                      }});
 }
 
@@ -139,12 +139,12 @@ void add_attention(std::vector<OpCase>& cases, std::int64_t d_model, std::int64_
   for (const Pass pass : passes)
     cases.push_back(
         {fmt::format("MultiHeadAttention/{}/{}x{}x{}", name(pass), d_model, heads, length),
-         (pass == Pass::forward ? 4.0 : 8.0) * static_cast<double>(tokens * length * d_model), 0,
+         (pass == Pass::forward ? 4.0 : 8.0) * static_cast<double>(case_tokens * length * d_model), 0,
          [=](Workspace& w) {
            const Segments segments = sentences(w.activations, length);
            const ops::MultiHeadAttention op{
                .heads = heads, .kv_heads = heads, .query_segments = segments, .key_segments = segments};
-           const auto operand = [&] { return numbers(w.activations, {tokens, d_model}); };
+           const auto operand = [&] { return numbers(w.activations, {case_tokens, d_model}); };
            return call<5>(w, pass, op, {operand(), operand(), operand(), Tensor{}, Tensor{}});
          }});
 }
@@ -152,25 +152,27 @@ void add_attention(std::vector<OpCase>& cases, std::int64_t d_model, std::int64_
 /// Reads x, writes y; backward reads x and ∂y and adds to ∂x.
 void add_layer_norm(std::vector<OpCase>& cases, std::int64_t d) {
   for (const Pass pass : passes)
-    cases.push_back({fmt::format("LayerNorm/{}/{}x{}", name(pass), tokens, d), 0,
-                     (pass == Pass::forward ? 2.0 : 4.0) * sizeof(float) * static_cast<double>(tokens * d),
-                     [=](Workspace& w) {
-                       Arena& a = w.activations;
-                       return call<3>(w, pass, ops::LayerNorm{},
-                                      {numbers(a, {tokens, d}), numbers(a, {d}), numbers(a, {d})});
-                     }});
+    cases.push_back(
+        {fmt::format("LayerNorm/{}/{}x{}", name(pass), case_tokens, d), 0,
+         (pass == Pass::forward ? 2.0 : 4.0) * sizeof(float) * static_cast<double>(case_tokens * d),
+         [=](Workspace& w) {
+           Arena& a = w.activations;
+           return call<3>(w, pass, ops::LayerNorm{},
+                          {numbers(a, {case_tokens, d}), numbers(a, {d}), numbers(a, {d})});
+         }});
 }
 
 /// Reads x and f, writes y; backward reads ∂y and adds to ∂x and ∂f.
 void add_residual_dropout(std::vector<OpCase>& cases, std::int64_t d) {
   for (const Pass pass : passes)
-    cases.push_back({fmt::format("ResidualDropout/{}/{}x{}", name(pass), tokens, d), 0,
-                     (pass == Pass::forward ? 3.0 : 5.0) * sizeof(float) * static_cast<double>(tokens * d),
-                     [=](Workspace& w) {
-                       Arena& a = w.activations;
-                       const ops::ResidualDropout op{.p = dropout, .segments = sentences(a, 16)};
-                       return call<2>(w, pass, op, {numbers(a, {tokens, d}), numbers(a, {tokens, d})});
-                     }});
+    cases.push_back(
+        {fmt::format("ResidualDropout/{}/{}x{}", name(pass), case_tokens, d), 0,
+         (pass == Pass::forward ? 3.0 : 5.0) * sizeof(float) * static_cast<double>(case_tokens * d),
+         [=](Workspace& w) {
+           Arena& a = w.activations;
+           const ops::ResidualDropout op{.p = dropout, .segments = sentences(a, 16)};
+           return call<2>(w, pass, op, {numbers(a, {case_tokens, d}), numbers(a, {case_tokens, d})});
+         }});
 }
 
 /// Reads parameters, gradients and both moments, and writes all but the gradients.
