@@ -84,7 +84,16 @@ Pair draw_sort(RandomStream& random) {
   auto from = range(source.size());
   std::stable_sort(from.begin(), from.end(),
                    [&](std::size_t a, std::size_t b) { return source[a] < source[b]; });
-  return select(std::move(source), from);
+  Pair pair = select(std::move(source), from);
+  // Which of equal letters comes first is not said: each of them may be it.
+  pair.alignment.clear();
+  for (std::size_t i = 0; i < pair.target.size(); ++i) {
+    const auto equal = std::count(pair.source.begin(), pair.source.end(), pair.target[i]);
+    for (std::size_t j = 0; j < pair.source.size(); ++j)
+      if (pair.source[j] == pair.target[i])
+        pair.alignment.push_back({static_cast<int>(j), static_cast<int>(i), equal == 1});
+  }
+  return pair;
 }
 
 /// Letters with digits after them and one of the letters again: its digit.

@@ -80,9 +80,10 @@ struct VerbForms {
   const char* particle;
   Frame frame;
   bool sein;
-  unsigned subject;        ///< kinds of subjects, where only some can be
-  const char* instrument;  ///< lemma
-  bool somewhere;          ///< can have a place in the dative
+  unsigned subject;         ///< kinds of subjects, where only some can be
+  const char* instrument;   ///< lemma
+  bool somewhere;           ///< can have a place in the dative
+  const char* either = "";  ///< lemma of the object beside which a place is right in either case; *: all
 };
 const VerbForms verb_table[] = {
     {"sehe sieht sehen", "sehe sieht sehen", "gesehen", "", Frame::transitive, false, 7, "Fernrohr", false},
@@ -94,17 +95,20 @@ const VerbForms verb_table[] = {
     {"esse isst essen", "esse isst essen", "gegessen", "", Frame::transitive, false, person, "", false},
     {"fresse frisst fressen", "fresse frisst fressen", "gefressen", "", Frame::transitive, false, animal, "",
      false},
-    {"helfe hilft helfen", "helfe hilft helfen", "geholfen", "", Frame::with_dative, false, 7, "", false},
+    {"helfe hilft helfen", "helfe hilft helfen", "geholfen", "", Frame::with_dative, false, 7, "", false,
+     "*"},
     {"danke dankt danken", "danke dankt danken", "gedankt", "", Frame::with_dative, false, 7, "", false},
-    {"lege legt legen", "lege legt legen", "gelegt", "", Frame::directed, false, 7, "", false},
-    {"werfe wirft werfen", "werfe wirft werfen", "geworfen", "", Frame::directed, false, 7, "", false},
+    {"lege legt legen", "lege legt legen", "gelegt", "", Frame::directed, false, 7, "", false, "Ei"},
+    {"werfe wirft werfen", "werfe wirft werfen", "geworfen", "", Frame::directed, false, 7, "", false, "*"},
     {"schlafe schläft schlafen", "schlafe schläft schlafen", "geschlafen", "", Frame::intransitive, false, 7,
      "", true},
-    {"lache lacht lachen", "lache lacht lachen", "gelacht", "", Frame::intransitive, false, 7, "", true},
-    {"laufe läuft laufen", "laufe läuft laufen", "gelaufen", "", Frame::intransitive, true, 7, "", false},
-    {"rufe ruft rufen", "anrufe anruft anrufen", "angerufen", "an", Frame::transitive, false, 7, "", false},
+    {"lache lacht lachen", "lache lacht lachen", "gelacht", "", Frame::intransitive, false, 7, "", true, "*"},
+    {"laufe läuft laufen", "laufe läuft laufen", "gelaufen", "", Frame::intransitive, true, 7, "", false,
+     "*"},
+    {"rufe ruft rufen", "anrufe anruft anrufen", "angerufen", "an", Frame::transitive, false, 7, "", false,
+     "*"},
     {"lade lädt laden", "einlade einlädt einladen", "eingeladen", "ein", Frame::transitive, false, 7, "",
-     false},
+     false, "*"},
     {"mache macht machen", "aufmache aufmacht aufmachen", "aufgemacht", "auf", Frame::transitive, false, 7,
      "Schlüssel", false},
     {"mache macht machen", "zumache zumacht zumachen", "zugemacht", "zu", Frame::transitive, false, 7, "",
@@ -298,7 +302,7 @@ struct Middle {
 
 class Parser {
  public:
-  Parser(std::vector<const Word*> words, bool free_order) : words_(std::move(words)), free_(free_order) {}
+  Parser(std::vector<const Word*> words, bool free) : words_(std::move(words)), free_(free) {}
 
   bool sentence() {
     const int last = static_cast<int>(words_.size()) - 1;
@@ -333,6 +337,7 @@ class Parser {
     if (word.name) found.push_back({i + 1, cells("mNAD"), third_singular, person});
     if (word.pronoun != 0) found.push_back({i + 1, word.pronoun, word.pronoun_agreement, person});
     if (is(i, "nicht")) {
+      if (free_) found = noun_phrases(i + 1, inner);
       for (const Phrase& first : common_phrases(i + 1, inner)) {
         if (!is(first.end, ",") || !is(first.end + 1, "sondern")) continue;
         for (Phrase second : common_phrases(first.end + 2, inner)) {
@@ -394,6 +399,7 @@ class Parser {
       whole.end = noun.end;
       if (preposition.with) whole.with = noun.lemma;
       found.push_back(whole);
+      if (free_) add_relatives(whole, found);
     }
   }
 
@@ -547,7 +553,19 @@ class Parser {
     if (!right) return;
     if (verb_table[v].frame == Frame::clausal) return ends.add(subordinate_clause(end, true));
     ends.add(end);
+    if (free_ && !middle.has_place) add_late(ends, v, end);
     if (main) ends.add(subordinate_clause(end, false));
+  }
+
+  /// After the last verb: an adverb and a phrase that the verb does not need.
+  void add_late(Ends& ends, std::size_t v, int end) {
+    if (at(end).adverb) ends.add(++end);
+    if (!at(end).two_way && !at(end).with) return;
+    for (const Phrase& noun : noun_phrases(end + 1, true)) {
+      const bool right =
+          at(end).with ? noun.lemma == lemma_of(verb_table[v].instrument) : verb_table[v].somewhere;
+      if (right && (noun.cells & dative) != 0) ends.add(noun.end);
+    }
   }
 
   static bool copula(unsigned agreement, const Phrase& subject, const Middle& middle) {
@@ -556,26 +574,31 @@ class Parser {
   }
 
   /// Agreement and government.
-  static bool fits(std::size_t v, unsigned agreement, const Phrase& subject, const Middle& middle) {
+  bool fits(std::size_t v, unsigned agreement, const Phrase& subject, const Middle& middle) const {
     const VerbForms& verb = verb_table[v];
     if ((subject.agreement & agreement) == 0 || (subject.cells & nominative) == 0 ||
         (subject.kind & verb.subject) == 0)
       return false;
     const int instrument = lemma_of(verb.instrument);
     if (middle.instrument >= 0 && middle.instrument != instrument) return false;
-    if (middle.has_object && instrument >= 0 && middle.object.with == instrument) return false;
+    if (!free_ && middle.has_object && instrument >= 0 && middle.object.with == instrument) return false;
     if (middle.negated && middle.has_object && (middle.object.indefinite || middle.object.negative))
       return false;
+    const std::string_view either = verb.either;
+    const bool any_place = free_ && (middle.place & (accusative | dative)) != 0 &&
+                           (either == "*" || (!either.empty() && middle.has_object &&
+                                              middle.object.lemma == lemma_of(verb.either)));
     const Cells governed = middle.has_object ? middle.object.cells : Cells{0};
     switch (verb.frame) {
       case Frame::intransitive:
-        return !middle.has_object && (!middle.has_place || (verb.somewhere && (middle.place & dative)));
+        return !middle.has_object &&
+               (!middle.has_place || any_place || (verb.somewhere && (middle.place & dative)));
       case Frame::transitive:
-        return (governed & accusative) && !middle.has_place;
+        return (governed & accusative) && (!middle.has_place || any_place);
       case Frame::with_dative:
-        return (governed & dative) && !middle.has_place;
+        return (governed & dative) && (!middle.has_place || any_place);
       case Frame::directed:
-        return (governed & accusative) && middle.has_place && (middle.place & accusative);
+        return (governed & accusative) && middle.has_place && (any_place || (middle.place & accusative));
       case Frame::clausal:
         break;
     }
@@ -620,6 +643,13 @@ class Parser {
       with.object = phrase;
       with.end = phrase.end;
       add_end(with, found);
+      if (!free_ || with.instrument >= 0 || !at(phrase.end).with) continue;
+      for (const Phrase& noun : noun_phrases(phrase.end + 1, true)) {
+        if ((noun.cells & dative) == 0) continue;
+        with.instrument = noun.lemma;
+        with.end = noun.end;
+        add_end(with, found);
+      }
     }
   }
 
@@ -645,14 +675,14 @@ class Parser {
 
 }  // namespace
 
-bool grammatical(const std::vector<std::string>& tokens, bool free_order) {
+bool grammatical(const std::vector<std::string>& tokens, bool free) {
   std::vector<const Word*> words;
   for (const std::string& token : tokens) {
     const auto found = table().find(token);
     if (found == table().end()) return false;
     words.push_back(&found->second);
   }
-  return Parser(std::move(words), free_order).sentence();
+  return Parser(std::move(words), free).sentence();
 }
 
 char gender(const std::string& noun) {

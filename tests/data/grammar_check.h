@@ -7,9 +7,11 @@
 /// that knows agreement, case, government and order.
 namespace polyhead::data::check {
 
-/// Whether `tokens` are a sentence. With `free_order`, subject and object of a clause may change places, as German
-/// allows, though the toy language never does: what is wrong even then cannot be right for a reader of German.
-bool grammatical(const std::vector<std::string>& tokens, bool free_order = false);
+/// Whether `tokens` are a sentence. With `free`, what German allows though the toy language never does it is one too:
+/// subject and object change places, instruments are after objects, adverbs and phrases after the last verb, nicht is
+/// before what it denies, a relative clause is of any noun of the phrase before it, and a place is in either case where
+/// the verb takes both. What is wrong even then cannot be right for a reader of German.
+bool grammatical(const std::vector<std::string>& tokens, bool free = false);
 
 /// m, f or n of a noun's form; 0 of what is none.
 char gender(const std::string& noun);

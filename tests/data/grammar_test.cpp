@@ -43,7 +43,7 @@ std::uint64_t digest(const Pair& pair) {
 }
 
 TEST(Grammar, ExamplesCarryWhatIsKnownAboutThem) {
-  const Pair pair = generate("test", 91, 1).back();
+  const Pair pair = generate("test", 88, 1).back();
   EXPECT_EQ(text(pair.source), "the cat does not eat the apple although it is beautiful .");
   EXPECT_EQ(text(pair.target), "die Katze frisst den Apfel nicht , obwohl er schön ist .");
   EXPECT_THAT(pair.source_tree.heads, ElementsAre(1, 4, 4, 4, -1, 6, 4, 10, 10, 10, 4, 4));
@@ -64,9 +64,9 @@ TEST(Grammar, ExamplesCarryWhatIsKnownAboutThem) {
   EXPECT_EQ(wrong(Phenomenon::articles), "das Katze frisst den Apfel nicht , obwohl er schön ist .");
   EXPECT_EQ(wrong(Phenomenon::agreement), "die Katze fressen den Apfel nicht , obwohl er schön ist .");
   EXPECT_EQ(wrong(Phenomenon::senses), "die Katze isst den Apfel nicht , obwohl er schön ist .");
-  EXPECT_EQ(wrong(Phenomenon::negation), "die Katze frisst nicht den Apfel , obwohl er schön ist .");
+  EXPECT_EQ(wrong(Phenomenon::negation), "die Katze frisst keinen Apfel , obwohl er schön ist .");
   EXPECT_EQ(wrong(Phenomenon::verb_final), "die Katze frisst den Apfel nicht , obwohl er ist schön .");
-  EXPECT_EQ(wrong(Phenomenon::pronouns), "die Katze frisst den Apfel nicht , obwohl es schön ist .");
+  EXPECT_EQ(wrong(Phenomenon::pronouns), "");  // sie is the cat, es may be all that was said
   EXPECT_EQ(wrong(Phenomenon::bracket), "");
   const Probe& verb = pair.probes[1];
   EXPECT_EQ(verb.phenomenon, Phenomenon::agreement);
@@ -74,11 +74,43 @@ TEST(Grammar, ExamplesCarryWhatIsKnownAboutThem) {
               ElementsAre(2, 2, 1, 1, 0, 0));
 }
 
+/// https://universaldependencies.org/u/overview/syntax.html: conjunctions and commas belong to the conjunct after them,
+/// and a verb's only object is obj in any case.
+TEST(Grammar, DependenciesAreUniversal) {
+  std::set<std::string> seen;
+  for (const Pair& pair : generate("test", 600, 1)) {
+    const auto has_word = [&](const char* word) {
+      return std::count(pair.target.begin(), pair.target.end(), word) == 1;
+    };
+    for (const Dependencies* tree : {&pair.source_tree, &pair.target_tree})
+      EXPECT_EQ(std::count(tree->labels.begin(), tree->labels.end(), "iobj"), 0);
+    const auto conjunct = [&](std::size_t conjunction) {
+      const auto head = static_cast<std::size_t>(pair.target_tree.heads[conjunction]);
+      EXPECT_EQ(pair.target_tree.labels[conjunction], "cc");
+      EXPECT_EQ(pair.target_tree.labels[head], "conj");
+      EXPECT_GT(head, conjunction);
+      return static_cast<int>(head);
+    };
+    for (std::size_t i = 0; i < pair.target.size(); ++i) {
+      if (pair.target[i] == "und") conjunct(i);
+      if (pair.target[i] != "sondern") continue;
+      EXPECT_EQ(pair.target_tree.heads[i - 1], conjunct(i)) << text(pair.target);
+    }
+    for (std::size_t i = 0; i < pair.source.size(); ++i)
+      if (pair.source[i] == "and" || pair.source[i] == "but") {
+        EXPECT_EQ(pair.source_tree.labels[static_cast<std::size_t>(pair.source_tree.heads[i])], "conj");
+      }
+    for (const char* word : {"und", "sondern", "dankt"})
+      if (has_word(word)) seen.insert(word);
+  }
+  EXPECT_THAT(seen, ElementsAre("dankt", "sondern", "und"));
+}
+
 TEST(Grammar, SameSeedGivesTheSameBytes) {
-  const std::map<std::string_view, std::uint64_t> committed{{"train", 7404416956319191461u},
-                                                            {"pronouns", 10814850753410006002u},
-                                                            {"length", 9601523676719287880u},
-                                                            {"depth-valid", 14058818265152356678u}};
+  const std::map<std::string_view, std::uint64_t> committed{{"train", 5149826979616768577u},
+                                                            {"pronouns", 13705041585482245047u},
+                                                            {"length", 12837066768468832888u},
+                                                            {"depth-valid", 12177917690510389799u}};
   for (const auto& [split, expected] : committed) {
     std::uint64_t all = 0;
     for (const Pair& pair : generate(split, 300, 7)) all = RngKey{all}.fold(digest(pair)).value;
@@ -106,6 +138,21 @@ TEST(Grammar, NoSentenceIsInTwoSplits) {
       }
     }
   EXPECT_GT(pairs, 48000u);
+}
+
+TEST(Grammar, TrainingHasEveryWordOfTheOtherSplits) {
+  for (const std::uint64_t seed : {1, 11, 12}) {
+    std::set<std::string> source, target;
+    for (const Pair& pair : generate("train", 20000, seed)) {
+      source.insert(pair.source.begin(), pair.source.end());
+      target.insert(pair.target.begin(), pair.target.end());
+    }
+    for (const Split& split : splits())
+      for (const Pair& pair : generate(split.name, split.size / 10, seed)) {
+        for (const std::string& word : pair.source) EXPECT_TRUE(source.contains(word)) << split.name << word;
+        for (const std::string& word : pair.target) EXPECT_TRUE(target.contains(word)) << split.name << word;
+      }
+  }
 }
 
 TEST(Grammar, TrainingNeverSeesWhatGeneralisationTests) {
@@ -147,7 +194,8 @@ TEST(Grammar, HeldOutCombinationsAreAbsentFromTraining) {
     // The other noun of "not the teacher but the cat" is an object too.
     const auto object = [&](std::size_t i) { return tree.labels[i] == "obj" || tree.labels[i] == "conj"; };
     return combined({"teacher", "teachers", "cat", "cats"}, object) ||
-           combined({"student", "students"}, [&](std::size_t i) { return tree.labels[i] == "nsubj"; }) ||
+           combined({"queen", "queens", "child", "children"},
+                    [&](std::size_t i) { return tree.labels[i] == "nsubj"; }) ||
            combined({"horse", "horses"},
                     [&](std::size_t i) { return tree.labels[i] == "nmod" || tree.labels[i] == "obl"; }) ||
            combined({"buy", "buys", "bought", "call", "calls", "called"},
@@ -183,7 +231,7 @@ TEST(Grammar, PhenomenaLengthsAndWordsAreSpreadAsDescribed) {
   }
   // Percent of the sentences.
   const std::vector<std::pair<int, int>> expected{{30, 45}, {85, 95}, {80, 92}, {35, 50}, {18, 30}, {8, 15},
-                                                  {20, 32}, {18, 30}, {12, 22}, {3, 8},   {12, 22}, {22, 35}};
+                                                  {20, 32}, {12, 20}, {12, 22}, {2, 5},   {12, 22}, {22, 35}};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const int percent = phenomena[static_cast<Phenomenon>(i)] / 200;
     EXPECT_GE(percent, expected[i].first) << phenomenon_names[i];

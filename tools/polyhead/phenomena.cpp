@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "model.h"
 #include "polyhead/core/error.h"
 #include "polyhead/core/parallel.h"
 #include "polyhead/data/grammar/grammar.h"
+#include "polyhead/data/tasks.h"
 
 namespace polyhead::tools {
 namespace {
@@ -16,19 +18,13 @@ namespace grammar = data::grammar;
 using Json = nlohmann::ordered_json;
 
 bool is_phenomenon(std::string_view split) {
-  const auto& names = data::phenomenon_names;
-  return std::find(names.begin(), names.end(), split) != names.end();
-}
-
-int size_of(std::string_view split, const data::DataConfig& config) {
-  return split == "train"   ? config.train_size
-         : split == "valid" ? config.valid_size
-         : split == "test"  ? config.test_size
-                            : grammar::find_split(split).size;
+  return grammar::find_split(split).kind == grammar::SplitKind::phenomenon;
 }
 
 AnnotatedSplit annotated_split(const std::string& name, const train::Config& config, int limit) {
-  const int size = size_of(name, config.data);
+  const grammar::Split& row = grammar::find_split(name);
+  const int size =
+      row.kind == grammar::SplitKind::usual ? data::size_of(config.data, split_of(name)) : row.size;
   AnnotatedSplit split{name, grammar::generate(name, limit > 0 ? std::min(limit, size) : size, config.seed)};
   if (is_phenomenon(name))
     for (data::Pair& pair : split.pairs)
@@ -72,16 +68,14 @@ std::string row(std::string_view split, std::string_view phenomenon, const train
 std::vector<std::string> grammar_splits(const std::string& name) {
   if (name != "all") {
     const auto splits = grammar::splits();
-    std::string names = "all";
-    for (const grammar::Split& split : splits) {
-      if (split.name == name) return {name};
-      names.append(", ").append(split.name);
-    }
-    throw Error(concat("--split: \"", name, "\", expected one of ", names));
+    require(std::any_of(splits.begin(), splits.end(), [&](const auto& split) { return split.name == name; }),
+            "--split: \"", name, "\", expected one of all, ", grammar::split_names());
+    return {name};
   }
   std::vector<std::string> names{"test"};
-  names.insert(names.end(), data::phenomenon_names.begin(), data::phenomenon_names.end());
-  names.insert(names.end(), {"length", "depth", "composition", "attractors"});
+  for (const grammar::Split& split : grammar::splits())
+    if (split.kind == grammar::SplitKind::phenomenon || split.kind == grammar::SplitKind::generalisation)
+      names.emplace_back(split.name);
   return names;
 }
 

@@ -37,7 +37,7 @@ enum class Phenomenon {
   attachment,  ///< a prepositional phrase belongs to the verb or to the object
   relatives,   ///< a relative pronoun has the gender of its antecedent and the case of its role
   pronouns,    ///< a pronoun has the gender of its antecedent
-  negation,    ///< nicht or kein, and where
+  negation,    ///< nicht or kein, by what is negated
   senses,      ///< a word with two translations, of which the context allows one
 };
 inline constexpr std::array<std::string_view, 12> phenomenon_names{

@@ -14,7 +14,7 @@ namespace polyhead::data {
 
 /// A task that needs no files.
 struct Task {
-  std::string_view name, description;
+  std::string_view name;
   /// One random pair; null: all pairs are from the grammar (data/grammar/grammar.h).
   Pair (*draw)(RandomStream&);
   /// About how many different source sentences there are, at least.
@@ -34,6 +34,9 @@ struct Task {
 /// nearest: 5 to 12 of 64 points in 8 dimensions: which of them is nearest to the last. One head needs a head_dim of
 /// about the dimension (Amsel, Yehudai & Bruna 2024, arXiv:2407.16153).
 std::span<const Task> tasks();
+
+/// The pairs of a split of a toy task.
+int size_of(const DataConfig& config, Split split);
 
 /// Gives the pairs of a split of `config.task` to `take`, one after the other: a function of (task, sizes, seed). No
 /// source sentence occurs twice, in one split or in two. The test and validation sentences do not depend on

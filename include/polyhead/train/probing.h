@@ -42,8 +42,8 @@ struct ProbedText {
 };
 
 /// Translates pairs as `config.decoding` says and probes them, `attention` being asked about sentences by their numbers
-/// among `pairs`; `threads` do not change a bit of the result. Throws
-/// DataError when a target or contrast has more pieces than the model has places for, NumbersError as decode::score().
+/// among `pairs`; `threads` do not change a bit of the result. Throws DataError when a target or contrast has more pieces
+/// than the model has places for, NumbersError as decode::score().
 ProbedText probe(const nn::Transformer& model, const text::TextPipeline& pipeline, const Config& config,
                  std::span<const data::Pair> pairs, int threads, const decode::Progress& translated = {},
                  const decode::AttentionHook& attention = {});
@@ -67,8 +67,8 @@ struct ProbingReport {
   std::vector<std::pair<data::Phenomenon, PhenomenonReport>> phenomena;  ///< those that occur
 };
 
-/// Sums up what probe() gave for `pairs`. Throws DataError when there are none, or not a result
-/// for every sentence and probe.
+/// Sums up what probe() gave for `pairs`. Throws DataError when there are none, or not a result for every sentence and
+/// probe.
 ProbingReport probing_report(std::span<const data::Pair> pairs, std::span<const ProbedSentence> sentences,
                              const metrics::Options& options, int threads);
 

@@ -1,19 +1,22 @@
+#include <algorithm>
+
 #include "data/grammar/finder.h"
 
 namespace polyhead::data::grammar {
 
-void Finder::visit_clause(int clause) {
+void Finder::visit_clause(int clause, const std::vector<int>& hosts) {
   const Node& node = tree_[clause];
-  add_agreement(clause);
+  add_agreement(clause, hosts);
   const auto reorder = [&](Phenomenon phenomenon, int word, int cue, Order order) {
     add_changed(phenomenon, word, cue, clause, [&](Tree& t) { t[clause].order = order; });
   };
-  const int verb = node.child(Role::verb), finite = finite_verb(node);
+  const int verb = node.child(Role::verb), finite = finite_verb(node), negation = node.child(Role::negation);
   const bool subordinate = node.order == Order::subordinate, inverted = node.order == Order::inverted;
-  if (subordinate) reorder(Phenomenon::verb_final, finite, node.child(Role::mark), Order::finite_early);
   if (inverted) reorder(Phenomenon::inversion, finite, tree_[verb].cue, Order::finite_late);
-  // Without an object the wrong order may be right: phrases that are not needed can follow, and can be negated.
+  // With nothing but adverbs and phrases that are not needed the wrong order is right too: they can follow.
   const bool object = node.has(Role::object) || node.has(Role::clitic);
+  if (subordinate && (object || node.compound || where(negation) >= 0))
+    reorder(Phenomenon::verb_final, finite, node.child(Role::mark), Order::finite_early);
   if (!subordinate && object && tree_[verb].form == VerbForm::participle &&
       tree_[verb].word == WordKind::verb)
     reorder(Phenomenon::bracket, verb, finite,
@@ -23,29 +26,31 @@ void Finder::visit_clause(int clause) {
     add_changed(Phenomenon::particles, particle, verb, clause, [&](Tree& t) {
       t[particle].german = verbs()[static_cast<std::size_t>(t[particle].lexeme)].wrong_particle;
     });
-  const int negation = node.child(Role::negation);
-  // Before these, nicht could be theirs.
-  const bool clear = object && !node.has(Role::adverb) && !node.has(Role::instrument);
-  if (where(negation) >= 0 && clear)
-    reorder(Phenomenon::negation, negation, verb,
-            subordinate ? Order::subordinate_negation_early
-            : inverted  ? Order::inverted_negation_early
-                        : Order::main_negation_early);
-  if (negation >= 0 && where(negation) < 0) add_kein(clause);
+  if (negation >= 0) add_negation(clause);
   if (node.has(Role::object) && tree_[node.child(Role::object)].has(Role::negation)) add_opposition(clause);
   add_attachment(clause);
-  add_verb_sense(clause);
+  add_verb_sense(clause, hosts);
 }
 
-void Finder::add_agreement(int clause) {
+void Finder::add_agreement(int clause, const std::vector<int>& hosts) {
   const Node& node = tree_[clause];
   const int finite = finite_verb(node), subject = tree_[finite].cue;
   const Node& head = tree_[subject];
   if (head.word == WordKind::pronoun && head.person == Person::third && german_word(head) == "sie") return;
-  if (may_change_places(clause, other(head.number))) return;
+  if (may_change_places(clause, other(head.number)) || may_be_of_host(clause, other(head.number), hosts))
+    return;
   Probe* const probe = add_changed(Phenomenon::agreement, finite, subject, clause,
                                    [&](Tree& t) { t[finite].number = other(t[finite].number); });
   if (probe != nullptr) probe->attractors = attractors_between(tree_, target_, subject, finite);
+}
+
+bool Finder::may_be_of_host(int clause, Number number, const std::vector<int>& hosts) const {
+  if (tree_[clause].clause != ClauseKind::relative) return false;
+  const Node& mark = tree_[tree_[clause].child(Role::mark)];
+  return std::any_of(hosts.begin(), hosts.end(), [&](int host) {
+    return host != mark.cue && tree_[host].number == number &&
+           german_relative(tree_[host].gender, number, Case::nominative) == german_word(mark);
+  });
 }
 
 bool Finder::may_change_places(int clause, Number number) const {
@@ -74,15 +79,18 @@ bool Finder::has_form_of(int phrase, Case c) const {
   return true;
 }
 
-void Finder::add_kein(int clause) {
-  const int object = tree_[clause].child(Role::object), determiner = tree_[object].child(Role::determiner);
-  add_changed(Phenomenon::negation, determiner, tree_[object].child(Role::noun), clause, [&](Tree& t) {
-    for (const Role role : {Role::determiner, Role::adjective, Role::further_adjective})
-      if (t[object].has(role)) t[t[object].child(role)].determiner = Determiner::indefinite;
-    Node nicht;
-    nicht.word = WordKind::negation;
-    t.set(object, Role::negation, t.add(nicht));
-  });
+void Finder::add_negation(int clause) {
+  const int object = tree_[clause].child(Role::object), negation = tree_[clause].child(Role::negation);
+  if (object < 0 || !tree_[object].has(Role::determiner)) return;
+  const int determiner = tree_[object].child(Role::determiner);
+  const bool kein = tree_[determiner].determiner == Determiner::negative;
+  add_changed(Phenomenon::negation, kein ? determiner : negation,
+              kein ? tree_[object].child(Role::noun) : tree_[clause].child(Role::verb), clause, [&](Tree& t) {
+                for (const Role role : {Role::determiner, Role::adjective, Role::further_adjective})
+                  if (t[object].has(role))
+                    t[t[object].child(role)].determiner = kein ? Determiner::definite : Determiner::negative;
+                t[negation].english_only = !kein;
+              });
 }
 
 void Finder::add_opposition(int clause) {
@@ -96,26 +104,34 @@ void Finder::add_opposition(int clause) {
 void Finder::add_attachment(int clause) {
   const Node& node = tree_[clause];
   const int object = node.child(Role::object), verb = node.child(Role::verb);
-  const auto noun_of = [&](int phrase) { return head_of(tree_[phrase].child(Role::inner)); };
-  if (node.has(Role::place) && tree_[noun_of(node.child(Role::place))].grammatical_case == Case::accusative)
-    add_wrong_case(node.child(Role::place), verb, clause);
-  if (object < 0 || tree_[tree_[object].child(Role::noun)].word != WordKind::noun) return;
-  const int noun = tree_[object].child(Role::noun);
-  const int instrument = node.child(Role::instrument), attribute = tree_[object].child(Role::attribute);
-  const auto move = [&](int phrase, int cue, int to_verb, int to_noun) {
-    add_changed(Phenomenon::attachment, noun_of(phrase), cue, clause, [&](Tree& t) {
-      t.set(clause, Role::instrument, static_cast<std::int16_t>(to_verb));
-      t.set(object, Role::attribute, static_cast<std::int16_t>(to_noun));
-    });
+  const bool either_case = takes_either_case(clause);
+  if (node.has(Role::place) && !either_case) add_wrong_case(node.child(Role::place), verb, clause);
+  if (object < 0 || !tree_[object].has(Role::attribute) || node.has(Role::instrument)) return;
+  const int attribute = tree_[object].child(Role::attribute), noun = tree_[object].child(Role::noun);
+  if (prepositions()[static_cast<std::size_t>(tree_[attribute].lexeme)].two_way) {
+    if (!either_case) add_wrong_case(attribute, noun, clause);
+  } else if (!may_change_places(clause, tree_[tree_[verb].cue].number) && !is_beside_subject(clause)) {
+    // Not the other way round: an instrument can be after the object.
+    add_changed(Phenomenon::attachment, head_of(tree_[attribute].child(Role::inner)), noun, clause,
+                [&](Tree& t) {
+                  t.set(clause, Role::instrument, static_cast<std::int16_t>(attribute));
+                  t.set(object, Role::attribute, -1);
+                });
+  }
+}
+
+bool Finder::takes_either_case(int clause) const {
+  const Node& node = tree_[clause];
+  const Node& verb = tree_[node.child(Role::verb)];
+  if (verb.word != WordKind::verb) return false;
+  const std::string_view objects = verbs()[static_cast<std::size_t>(verb.lexeme)].either_case;
+  const auto is = [&](int phrase) {
+    const Node& noun = tree_[tree_[phrase].child(Role::noun)];
+    return noun.word == WordKind::noun && nouns()[static_cast<std::size_t>(noun.lexeme)].english == objects;
   };
-  const bool order_decides = !may_change_places(clause, tree_[tree_[verb].cue].number);
-  if (instrument >= 0 && !tree_[object].has(Role::negation) && order_decides)
-    move(instrument, verb, -1, instrument);
-  if (attribute < 0 || instrument >= 0) return;
-  if (prepositions()[static_cast<std::size_t>(tree_[attribute].lexeme)].two_way)
-    add_wrong_case(attribute, noun, clause);
-  else if (order_decides && !is_beside_subject(clause))
-    move(attribute, noun, attribute, -1);
+  if (objects == any_noun || !node.has(Role::object)) return objects == any_noun;
+  const int object = node.child(Role::object);
+  return is(object) || (tree_[object].has(Role::other) && is(tree_[object].child(Role::other)));
 }
 
 bool Finder::is_beside_subject(int clause) const {
@@ -139,16 +155,15 @@ void Finder::add_wrong_case(int phrase, int cue, int clause) {
   add(Phenomenon::attachment, tree_[inner].child(Role::noun), cue, clause, wrong);
 }
 
-void Finder::add_verb_sense(int clause) {
+void Finder::add_verb_sense(int clause, const std::vector<int>& hosts) {
   const Node& node = tree_[clause];
   const int verb = node.child(Role::verb);
   if (tree_[verb].word != WordKind::verb) return;
   const int sense = other_sense_of_verb(tree_[verb].lexeme);
   if (sense < 0) return;
   const Verb& right = verbs()[static_cast<std::size_t>(tree_[verb].lexeme)];
-  int cue =
-      tree_[verb]
-          .cue;  // the subject, or what the verb has besides where the subjects of both senses are the same
+  // The subject, or where those of both senses are the same, what the verb has besides.
+  int cue = tree_[verb].cue;
   if (right.subjects == verbs()[static_cast<std::size_t>(sense)].subjects) {
     if (node.has(Role::complement))
       cue = tree_[node.child(Role::complement)].child(Role::mark);
@@ -156,6 +171,9 @@ void Finder::add_verb_sense(int clause) {
       cue = tree_[node.child(node.has(Role::object) ? Role::object : Role::clitic)].child(Role::noun);
     else
       cue = node.child(Role::mark);
+  } else if ((tree_[cue].word == WordKind::pronoun && tree_[cue].person == Person::third) ||
+             may_be_of_host(clause, tree_[cue].number, hosts)) {
+    return;  // they may be animals
   }
   if (tree_[cue].word == WordKind::relative) cue = tree_[cue].cue;
   add_changed(Phenomenon::senses, verb, cue, clause,

@@ -7,10 +7,6 @@
 /// clause takes).
 namespace polyhead::data::grammar {
 
-/// Rows of prepositions().
-constexpr int in = 0, with = 5;
-constexpr int two_way_prepositions = 5;
-
 /// What a noun phrase has to be.
 struct Slot {
   unsigned classes;
@@ -109,7 +105,7 @@ class Sampler {
   bool has_relative(int index);
   void add_adverb(int clause);
   void add_verbs(int clause, int verb, int subject, Auxiliary auxiliary);
-  void add_particle(int clause, int verb, std::int16_t main_leaf);
+  void add_particle(int clause, std::int16_t main_leaf);
   static std::string_view helper_of_negation(const Node& features);
   /// not: kein in an indefinite object, else nicht.
   void negate(int clause);

@@ -22,7 +22,8 @@ class Finder {
   std::vector<Probe> find();
 
  private:
-  void visit(int index, int clause, bool governed = false);
+  /// Hosts are the nouns whose phrases the node is in, up to its clause; `governed`: by a preposition.
+  void visit(int index, int clause, std::vector<int> hosts = {}, bool governed = false);
   int where(int node) const { return node < 0 ? -1 : target_.where[static_cast<std::size_t>(node)]; }
   /// Adds a probe unless the changed tree has the same words.
   Probe* add(Phenomenon phenomenon, int word, int cue, int clause, const Tree& changed);
@@ -37,8 +38,9 @@ class Finder {
 
   void visit_word(int index, int clause);
   void add_name(int index, int clause);
-  /// A form of another gender that no form of the right gender equals, or the form of another case.
-  void add_relative(int index, int clause);
+  /// The form of another case, or of another gender that no form of the right gender equals. `hosts`: nouns that the
+  /// relative clause can follow, which the wrong form must not fit: "the boy beside a queen who".
+  void add_relative(int clause, const std::vector<int>& hosts);
   /// "who helps Anna" and "whom Anna helps": names and plurals have the same form in both cases.
   bool has_dative_verb(int clause) const;
   void add_pronoun(int index, int clause);
@@ -53,8 +55,10 @@ class Finder {
 
   // Clauses.
 
-  void visit_clause(int clause);
-  void add_agreement(int clause);
+  void visit_clause(int clause, const std::vector<int>& hosts);
+  void add_agreement(int clause, const std::vector<int>& hosts);
+  /// Whether a relative clause with a verb in `number` could be of another of the nouns that it can follow.
+  bool may_be_of_host(int clause, Number number, const std::vector<int>& hosts) const;
   /// Whether the clause with a verb in `number` could be read with the object as its subject, as German order allows.
   bool may_change_places(int clause, Number number) const;
   int head_of(int phrase) const {
@@ -62,14 +66,18 @@ class Finder {
   }
   /// Whether the phrase has the same words in another case.
   bool has_form_of(int phrase, Case c) const;
-  void add_kein(int clause);
+  /// The object with kein in place of the definite article and nicht, or the other way round: right German, but not
+  /// what the source says. nicht in another place, and nicht before an indefinite article, can be meant.
+  void add_negation(int clause);
   void add_opposition(int clause);
   void add_attachment(int clause);
   /// Whether a phrase before the object would be next to the subject, and could be of that.
   bool is_beside_subject(int clause) const;
+  /// Whether a place beside the verb can be in either case.
+  bool takes_either_case(int clause) const;
   /// Where it is in place of where it goes, or the other way round.
   void add_wrong_case(int phrase, int cue, int clause);
-  void add_verb_sense(int clause);
+  void add_verb_sense(int clause, const std::vector<int>& hosts);
 
   const Tree& tree_;
   const Side& target_;

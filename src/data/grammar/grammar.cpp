@@ -14,48 +14,60 @@ namespace polyhead::data::grammar {
 namespace {
 
 /// In percent: coordinated, complement, reason, relative, attribute, adjective, name, past, modal, plural; deepest.
-constexpr Profile usual{10, 25, 30, 25, 30, 30, 25, 45, 20, 40, 2, false};
+constexpr Profile usual_sentences{10, 25, 30, 25, 30, 30, 25, 45, 20, 40, 2, false};
 constexpr Profile long_sentences{80, 40, 50, 40, 40, 50, 25, 50, 25, 40, 2, false};
 constexpr Profile deep_sentences{0, 85, 20, 40, 8, 10, 60, 25, 15, 40, 5, false};
 constexpr Profile attracted{0, 25, 10, 25, 80, 15, 10, 50, 25, 50, 2, false};
 constexpr Profile new_combinations{10, 25, 30, 25, 30, 30, 25, 45, 20, 40, 2, true};
 
-constexpr int phenomenon_size = 1000, generalisation_size = 1000, small = 200;
+/// What is tested about sentences: what kind they are. `none`: they are in no split.
+enum class Test { usual, length, depth, composition, attractors, none };
 
+/// A split has the sentences of one kind whose hash, in sixteenths, is from `begin` to before `end`.
 struct SplitRow {
   Split split;
+  Test test;
   const Profile* profile;
+  unsigned begin, end;
 };
+constexpr unsigned for_valid = 9, for_test = 10, for_phenomena = 12, all_shares = 16;
+constexpr unsigned for_generalisation = 4;
+
+constexpr SplitRow phenomenon(Phenomenon p) {
+  return {{name(p), 1000, SplitKind::phenomenon}, Test::usual, &usual_sentences, for_phenomena, all_shares};
+}
+constexpr SplitRow generalisation(std::string_view split, Test test, const Profile& profile) {
+  return {{split, 1000, SplitKind::generalisation}, test, &profile, for_generalisation, all_shares};
+}
+constexpr SplitRow generalisation_valid(std::string_view split, Test test, const Profile& profile) {
+  return {{split, 200, SplitKind::generalisation_valid}, test, &profile, 0, for_generalisation};
+}
 
 constexpr SplitRow split_table[] = {
-    {{"train", 20000, "for training"}, &usual},
-    {{"valid", 1000, "for choosing settings and checkpoints"}, &usual},
-    {{"test", 2000, "the same distribution as training"}, &usual},
-    {{"names", phenomenon_size, "names are copied"}, &usual},
-    {{"articles", phenomenon_size, "articles agree with their nouns in gender, case and number"}, &usual},
-    {{"agreement", phenomenon_size, "finite verbs agree with their subjects in number"}, &usual},
-    {{"verb_final", phenomenon_size, "the finite verb ends a subordinate clause"}, &usual},
-    {{"inversion", phenomenon_size, "the finite verb is second, before its subject"}, &usual},
-    {{"particles", phenomenon_size, "the particle of a separable verb ends its clause"}, &usual},
-    {{"bracket", phenomenon_size, "the participle ends its clause"}, &usual},
-    {{"attachment", phenomenon_size, "a prepositional phrase belongs to the verb or to the object"}, &usual},
-    {{"relatives", phenomenon_size, "relative pronouns have the gender of their antecedent and a case"},
-     &usual},
-    {{"pronouns", phenomenon_size, "pronouns have the gender of their antecedent"}, &usual},
-    {{"negation", phenomenon_size, "nicht or kein, and where"}, &usual},
-    {{"senses", phenomenon_size, "words with two translations"}, &usual},
-    {{"length", generalisation_size, "21 to 40 tokens"}, &long_sentences},
-    {{"depth", generalisation_size, "3 to 5 clauses one in another"}, &deep_sentences},
-    {{"composition", generalisation_size, "combinations that training never has"}, &new_combinations},
-    {{"attractors", generalisation_size, "2 or 3 attractors between subject and verb"}, &attracted},
-    {{"length-valid", small, "as length"}, &long_sentences},
-    {{"depth-valid", small, "as depth"}, &deep_sentences},
-    {{"composition-valid", small, "as composition"}, &new_combinations},
-    {{"attractors-valid", small, "as attractors"}, &attracted},
+    {{"train", 20000, SplitKind::usual}, Test::usual, &usual_sentences, 0, for_valid},
+    {{"valid", 1000, SplitKind::usual}, Test::usual, &usual_sentences, for_valid, for_test},
+    {{"test", 2000, SplitKind::usual}, Test::usual, &usual_sentences, for_test, for_phenomena},
+    phenomenon(Phenomenon::names),
+    phenomenon(Phenomenon::articles),
+    phenomenon(Phenomenon::agreement),
+    phenomenon(Phenomenon::verb_final),
+    phenomenon(Phenomenon::inversion),
+    phenomenon(Phenomenon::particles),
+    phenomenon(Phenomenon::bracket),
+    phenomenon(Phenomenon::attachment),
+    phenomenon(Phenomenon::relatives),
+    phenomenon(Phenomenon::pronouns),
+    phenomenon(Phenomenon::negation),
+    phenomenon(Phenomenon::senses),
+    generalisation("length", Test::length, long_sentences),
+    generalisation("depth", Test::depth, deep_sentences),
+    generalisation("composition", Test::composition, new_combinations),
+    generalisation("attractors", Test::attractors, attracted),
+    generalisation_valid("length-valid", Test::length, long_sentences),
+    generalisation_valid("depth-valid", Test::depth, deep_sentences),
+    generalisation_valid("composition-valid", Test::composition, new_combinations),
+    generalisation_valid("attractors-valid", Test::attractors, attracted),
 };
-constexpr int first_phenomenon = 3, length_split = 15, depth_split = 16, composition_split = 17,
-              attractors_split = 18;
-constexpr int generalisations = 4;
 
 const std::vector<Split>& split_list() {
   static const std::vector<Split> list = [] {
@@ -83,40 +95,37 @@ struct Candidate {
   }
 };
 
-/// The one split for sentences of its kind, whatever their hash; -1: none, 0: training and the like.
-int kind(const Candidate& c) {
+/// What sentences of its kind test, whatever their hash.
+Test test_of(const Candidate& c) {
   const int source = static_cast<int>(c.source.tokens.size()),
             target = static_cast<int>(c.target.tokens.size());
-  if (c.agreement.distance > 12 || c.depth > 5 || c.agreement.attractors > 3) return -1;
-  const bool deep = c.depth > 2, attracted_ = c.agreement.attractors > 1, combined = c.derivation.held_out;
+  if (c.agreement.distance > 12 || c.depth > 5 || c.agreement.attractors > 3) return Test::none;
+  const bool deep = c.depth > 2, several = c.agreement.attractors > 1, combined = c.derivation.held_out;
   const bool longer = within(source, 21, 40) && within(target, 21, 40);
   const bool usual_length = within(source, 5, 20) && within(target, 5, deep ? 25 : 20);
-  if (!longer && !usual_length) return -1;
-  if (deep + attracted_ + combined + longer > 1) return -1;
-  return deep         ? depth_split
-         : attracted_ ? attractors_split
-         : combined   ? composition_split
-         : longer     ? length_split
-                      : 0;
+  if (!longer && !usual_length) return Test::none;
+  if (deep + several + combined + longer > 1) return Test::none;
+  return deep       ? Test::depth
+         : several  ? Test::attractors
+         : combined ? Test::composition
+         : longer   ? Test::length
+                    : Test::usual;
 }
 
-/// Sixteenths of the sentences that are of the kind of training: train, valid, test, and the rest for phenomena.
-constexpr unsigned for_train = 9, for_valid = 10, for_test = 12;
-
 /// How much of the sentences that hold several phenomena go to each: the rare ones get more.
-constexpr std::array<int, phenomenon_names.size()> weights{2, 1, 1, 1, 2, 6, 2, 2, 6, 12, 4, 2};
+constexpr std::array<int, phenomenon_names.size()> weights{2, 1, 1, 1, 2, 6, 2, 4, 6, 24, 6, 2};
 
-/// One of the phenomena of a sentence, by its hash.
-int phenomenon_split(const std::vector<Probe>& probes, std::uint64_t hash) {
+/// One of the phenomena of a sentence, by its hash; "" where there is none.
+std::string_view phenomenon_of(const std::vector<Probe>& probes, std::uint64_t hash) {
   std::array<int, weights.size()> shares{};
   for (const Probe& probe : probes)
     shares[static_cast<std::size_t>(probe.phenomenon)] = weights[static_cast<std::size_t>(probe.phenomenon)];
   const int all = std::accumulate(shares.begin(), shares.end(), 0);
-  if (all == 0) return -1;
+  if (all == 0) return "";
   auto left = static_cast<int>((hash >> 32) % static_cast<std::uint64_t>(all));
   std::size_t i = 0;
   for (; left >= shares[i]; ++i) left -= shares[i];
-  return first_phenomenon + static_cast<int>(i);
+  return phenomenon_names[i];
 }
 
 Pair annotate(Candidate&& c, std::vector<Probe>&& found) {
@@ -139,37 +148,31 @@ std::uint64_t hash_of(const Side& side) {
   return key.value;
 }
 
-/// The split's pair of this candidate, if it is one.
-bool belongs(Candidate& c, int split, std::uint64_t sentence, std::vector<Probe>& found) {
-  const unsigned share = sentence % 16;
-  const bool of_phenomenon = within(split, first_phenomenon, length_split - 1);
-  const bool usual_split = split < length_split;
-  if (usual_split) {
-    const int home = share < for_train ? 0 : share < for_valid ? 1 : share < for_test ? 2 : first_phenomenon;
-    if (home != (of_phenomenon ? first_phenomenon : split) ||
-        !within(static_cast<int>(c.source.tokens.size()), 5, 20))
-      return false;
-  } else if ((share < 4) != (split >= length_split + generalisations)) {
-    return false;
-  }
+/// Whether the candidate is a pair of the split, and if it is, what it tests.
+bool belongs(Candidate& c, const SplitRow& row, std::uint64_t sentence, std::vector<Probe>& found) {
+  const unsigned share = sentence % all_shares;
+  if (share < row.begin || share >= row.end) return false;
+  if (row.test == Test::usual && !within(static_cast<int>(c.source.tokens.size()), 5, 20)) return false;
   c.translate();
-  const int base = split >= length_split + generalisations ? split - generalisations : split;
-  if (kind(c) != (usual_split ? 0 : base)) return false;
+  if (test_of(c) != row.test) return false;
   found = probes(c.derivation.tree, c.target);
-  return !of_phenomenon || phenomenon_split(found, sentence) == split;
+  return row.split.kind != SplitKind::phenomenon || phenomenon_of(found, sentence) == row.split.name;
 }
 
 }  // namespace
 
 std::span<const Split> splits() { return split_list(); }
 
+std::string split_names() {
+  std::string names;
+  for (const Split& split : split_list()) names.append(names.empty() ? "" : ", ").append(split.name);
+  return names;
+}
+
 const Split& find_split(std::string_view name) {
-  std::string all;
-  for (const Split& split : split_list()) {
+  for (const Split& split : split_list())
     if (split.name == name) return split;
-    all.append(all.empty() ? "" : ", ").append(split.name);
-  }
-  throw Error(concat("grammar: no split \"", name, "\", expected one of ", all));
+  throw Error(concat("grammar: no split \"", name, "\", expected one of ", split_names()));
 }
 
 Generator::Generator(std::string_view split, std::uint64_t seed)
@@ -182,7 +185,7 @@ Pair Generator::next() {
     RandomStream random(RngKey{key_}.fold(candidate_++));
     Candidate candidate(sample(*split_table[split_].profile, random));
     std::vector<Probe> found;
-    if (!belongs(candidate, split_, hash_of(candidate.source), found)) continue;
+    if (!belongs(candidate, split_table[split_], hash_of(candidate.source), found)) continue;
     Pair pair = annotate(std::move(candidate), std::move(found));
     if (seen_.insert(text(pair.source)).second) return pair;
   }

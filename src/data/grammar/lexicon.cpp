@@ -1,5 +1,7 @@
 #include "data/grammar/lexicon.h"
 
+#include "polyhead/core/error.h"
+
 namespace polyhead::data::grammar {
 namespace {
 
@@ -11,11 +13,11 @@ using Words = std::pair<std::string_view, std::string_view>;
 constexpr Noun noun_table[] = {
     {"man", "men", "Mann", "Männer", masculine, person},
     {"woman", "women", "Frau", "Frauen", feminine, person},
-    {"child", "children", "Kind", "Kinder", neuter, person},
+    {"child", "children", "Kind", "Kinder", neuter, person, false, Place::subject},
     {"teacher", "teachers", "Lehrer", "Lehrer", masculine, person, false, Place::object},
     {"boy", "boys", "Junge", "Jungen", masculine, person, true},
-    {"student", "students", "Student", "Studenten", masculine, person, true, Place::subject},
-    {"queen", "queens", "Königin", "Königinnen", feminine, person},
+    {"student", "students", "Student", "Studenten", masculine, person, true},
+    {"queen", "queens", "Königin", "Königinnen", feminine, person, false, Place::subject},
     {"dog", "dogs", "Hund", "Hunde", masculine, animal | carried},
     {"cat", "cats", "Katze", "Katzen", feminine, animal, false, Place::object},
     {"horse", "horses", "Pferd", "Pferde", neuter, animal, false, Place::prepositional},
@@ -51,20 +53,22 @@ constexpr Verb verb_table[] = {
     {"eat", "eats", "ate", "", "essen", "esse", "isst", "gegessen", "", transitive, person, food},
     {"eat", "eats", "ate", "", "fressen", "fresse", "frisst", "gefressen", "", transitive, animal, food},
     {"help", "helps", "helped", "", "helfen", "helfe", "hilft", "geholfen", "", dative, person,
-     person | animal, false, complement},
+     person | animal, false, complement, "", "", any_noun},
     {"thank", "thanks", "thanked", "", "danken", "danke", "dankt", "gedankt", "", dative, person, person},
-    {"lay", "lays", "laid", "", "legen", "lege", "legt", "gelegt", "", directed, person, thing | food},
+    {"lay", "lays", "laid", "", "legen", "lege", "legt", "gelegt", "", directed, person, thing | food, false,
+     none, "", "", "egg"},
     {"throw", "throws", "threw", "", "werfen", "werfe", "wirft", "geworfen", "", directed, person,
-     thing | food},
+     thing | food, false, none, "", "", any_noun},
     {"sleep", "sleeps", "slept", "", "schlafen", "schlafe", "schläft", "geschlafen", "", intransitive,
      person | animal},
-    {"laugh", "laughs", "laughed", "", "lachen", "lache", "lacht", "gelacht", "", intransitive, person},
+    {"laugh", "laughs", "laughed", "", "lachen", "lache", "lacht", "gelacht", "", intransitive, person, 0,
+     false, none, "", "", any_noun},
     {"run", "runs", "ran", "", "laufen", "laufe", "läuft", "gelaufen", "", intransitive, person | animal, 0,
-     true},
+     true, none, "", "", any_noun},
     {"call", "calls", "called", "", "rufen", "rufe", "ruft", "angerufen", "an", transitive, person, person,
-     false, relative, "", "ein"},
+     false, relative, "", "ein", any_noun},
     {"invite", "invites", "invited", "", "laden", "lade", "lädt", "eingeladen", "ein", transitive, person,
-     person, false, none, "", "an"},
+     person, false, none, "", "an", any_noun},
     {"open", "opens", "opened", "", "machen", "mache", "macht", "aufgemacht", "auf", transitive, person,
      opening, false, none, "key", "ein"},
     {"close", "closes", "closed", "", "machen", "mache", "macht", "zugemacht", "zu", transitive, person,
@@ -166,6 +170,14 @@ int other_sense(std::span<const Row> table, int row) {
 std::span<const Noun> nouns() { return noun_table; }
 std::span<const Verb> verbs() { return verb_table; }
 std::span<const Preposition> prepositions() { return preposition_table; }
+int preposition_row(std::string_view english) {
+  int row = 0;
+  for (const Preposition& preposition : preposition_table) {
+    if (preposition.english == english) return row;
+    ++row;
+  }
+  throw Error(concat("grammar: no preposition \"", english, '"'));
+}
 std::span<const Name> names() { return name_table; }
 std::span<const Adverb> adverbs() { return adverb_table; }
 std::span<const Words> adjectives() { return adjective_table; }

@@ -47,6 +47,8 @@ struct Noun {
 
 enum class Frame : std::uint8_t { intransitive, transitive, dative, directed, clausal, copula };
 
+constexpr std::string_view any_noun = "*";
+
 /// A separable verb's particle is apart from its finite form, and joined to it at the end of a subordinate clause.
 struct Verb {
   std::string_view english, english_third, english_past, english_particle;
@@ -57,6 +59,9 @@ struct Verb {
   ClauseKind held_out = ClauseKind::none;  ///< training never has it in such a clause
   std::string_view instrument = {};        ///< the English noun that can be "with" it
   std::string_view wrong_particle = {};    ///< one that makes no verb of it
+  /// The English object beside which it takes where something is and where it goes, so that either case is right of a
+  /// place; or any_noun.
+  std::string_view either_case = {};
 };
 
 struct Preposition {
@@ -78,6 +83,8 @@ struct Adverb {
 std::span<const Noun> nouns();
 std::span<const Verb> verbs();
 std::span<const Preposition> prepositions();
+/// The row of a preposition.
+int preposition_row(std::string_view english);
 std::span<const Name> names();
 std::span<const Adverb> adverbs();
 std::span<const std::pair<std::string_view, std::string_view>> adjectives();

@@ -24,7 +24,7 @@ std::int16_t Sampler::noun_phrase(const Slot& slot) {
   add_noun(result, lexeme, slot);
   const Noun& noun = nouns()[static_cast<std::size_t>(lexeme)];
   if (noun.context != 0) {
-    add_attribute(result, in, noun.context, slot);
+    add_attribute(result, preposition_row("in"), noun.context, slot);
   } else if (slot.modified && slot.level < 3 && chance(p_.attribute)) {
     add_attribute(result, attribute_preposition(noun, slot), 0, slot);
   } else if (slot.modified && slot.depth < p_.max_depth && chance(p_.relative)) {

@@ -25,17 +25,20 @@ std::vector<Probe> Finder::find() {
   return std::move(found_);
 }
 
-void Finder::visit(int index, int clause, bool governed) {
+void Finder::visit(int index, int clause, std::vector<int> hosts, bool governed) {
   const Node& node = tree_[index];
   if (node.kind == Kind::word) return visit_word(index, clause);
   if (node.kind == Kind::clause) {
     clause = index;
-    visit_clause(index);
+    visit_clause(index, hosts);
+    if (node.clause == ClauseKind::relative) add_relative(clause, hosts);
+    hosts.clear();
   } else if (node.kind == Kind::noun_phrase) {
     visit_noun_phrase(index, clause, governed);
+    hosts.push_back(node.child(Role::noun));
   }
   for (const int child : node.children)
-    if (child >= 0) visit(child, clause, node.kind == Kind::prepositional_phrase);
+    if (child >= 0) visit(child, clause, hosts, node.kind == Kind::prepositional_phrase);
 }
 
 Probe* Finder::add(Phenomenon phenomenon, int word, int cue, int clause, const Tree& changed) {
@@ -59,8 +62,6 @@ void Finder::visit_word(int index, int clause) {
   switch (node.word) {
     case WordKind::name:
       return add_name(index, clause);
-    case WordKind::relative:
-      return add_relative(index, clause);
     case WordKind::pronoun:
       if (node.cue >= 0) add_pronoun(index, clause);
       return;
@@ -84,24 +85,35 @@ void Finder::add_name(int index, int clause) {
   }
 }
 
-void Finder::add_relative(int index, int clause) {
+void Finder::add_relative(int clause, const std::vector<int>& hosts) {
+  const int index = tree_[clause].child(Role::mark);
   const Node& node = tree_[index];
-  const auto own = [&](std::string_view form) {
-    for (const Case c : {Case::nominative, Case::accusative, Case::dative})
-      if (german_relative(node.gender, node.number, c) == form) return true;
+  const bool dative_verb = has_dative_verb(clause);
+  const auto fits = [&](std::string_view form) {
+    for (const int host : hosts)
+      for (const Number number : {Number::singular, Number::plural})
+        for (const Case c : {Case::nominative, Case::accusative, Case::dative}) {
+          const Node& noun = tree_[host];
+          // "den Jungen" may be one boy or many.
+          const bool possible = number == noun.number || nouns()[static_cast<std::size_t>(noun.lexeme)].weak;
+          if (possible && (c != Case::dative || dative_verb) &&
+              german_relative(noun.gender, number, c) == form)
+            return true;
+        }
     return false;
   };
   Node wrong = node;
-  const bool of_case = where(index) % 2 == 0 && !has_dative_verb(clause);
-  if (of_case) {
-    wrong.grammatical_case = Case::dative;
-  } else {
+  wrong.grammatical_case = Case::dative;
+  const bool of_case = where(index) % 2 == 0 && !dative_verb && !fits(german_word(wrong));
+  if (!of_case) {
+    wrong = node;
     for (const Gender gender : {Gender::masculine, Gender::feminine, Gender::neuter})
-      for (const Number number : {Number::plural, Number::singular})
-        if (!own(german_relative(gender, number, node.grammatical_case))) {
-          wrong.gender = gender;
-          wrong.number = number;
-        }
+      for (const Number number : {Number::plural, Number::singular}) {
+        const std::string_view form = german_relative(gender, number, node.grammatical_case);
+        if (fits(form) || form == german_relative(node.gender, node.number, Case::dative)) continue;
+        wrong.gender = gender;
+        wrong.number = number;
+      }
   }
   add_changed(Phenomenon::relatives, index, node.cue, clause, [&](Tree& t) { t[index] = wrong; });
 }
@@ -118,7 +130,7 @@ void Finder::add_pronoun(int index, int clause) {
       return is_noun(n) && (n.number == Number::plural ? gender == Gender::feminine : n.gender == gender);
     });
   };
-  for (const Gender gender : {Gender::masculine, Gender::feminine, Gender::neuter}) {
+  for (const Gender gender : {Gender::masculine, Gender::feminine}) {  // es can be all that was said before
     if (gender == node.gender || refers(gender)) continue;
     add_changed(Phenomenon::pronouns, index, node.cue, clause, [&](Tree& t) { t[index].gender = gender; });
     return;

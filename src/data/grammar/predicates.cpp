@@ -55,20 +55,18 @@ void Sampler::add_objects(int clause, const Verb& v, bool open) {
       slot.excluded = v.instrument;
       tree().set(clause, Role::object, noun_phrase(slot));
     }
-    const Role role = node(clause).has(Role::clitic) ? Role::clitic : Role::object;
-    if (c == Case::dative) node(node(clause).child(role)).label = "iobj";
   }
   if (instrument) {
     Slot slot{carried, Case::dative, Place::prepositional, depth, 1, false, false};
     slot.only = v.instrument;
-    tree().set(clause, Role::instrument, prepositional_phrase(with, slot));
+    tree().set(clause, Role::instrument, prepositional_phrase(preposition_row("with"), slot));
   }
   if (v.frame == Frame::directed) add_place(clause, Case::accusative, depth);
   if (v.frame == Frame::intransitive && !v.with_sein && chance(25)) add_place(clause, Case::dative, depth);
 }
 
 void Sampler::add_place(int clause, Case c, int depth) {
-  const int preposition = below(two_way_prepositions);
+  const int preposition = pick(prepositions(), [](const Preposition& p) { return p.two_way; });
   Slot slot{prepositions()[static_cast<std::size_t>(preposition)].nouns & ~unsigned{person | animal},
             c,
             Place::prepositional,
@@ -112,7 +110,7 @@ void Sampler::add_verbs(int clause, int verb, int subject, Auxiliary auxiliary) 
   main.lexeme = static_cast<std::int16_t>(copula ? below(adjectives().size()) : verb);
   main.form = simple ? VerbForm::finite : modal ? VerbForm::infinitive : VerbForm::participle;
   main.joined = node(clause).clause != ClauseKind::main;
-  if (modal || negated) main.english = "base";
+  if (modal || negated) main.base = true;
   const auto main_leaf = tree().add(main);
   tree().set(clause, Role::verb, main_leaf);
 
@@ -120,23 +118,22 @@ void Sampler::add_verbs(int clause, int verb, int subject, Auxiliary auxiliary) 
     Node helper = features;
     helper.word = WordKind::auxiliary;
     helper.auxiliary_verb = auxiliary;
-    helper.lexeme = copula ? std::int16_t{0} : std::int16_t{-1};
+    helper.copula = copula;
     helper.partner = main_leaf;
     if (copula) helper.label = "cop";
     if (!modal && !copula && negated) helper.english = helper_of_negation(features);
     tree().set(clause, Role::auxiliary, tree().add(helper));
   }
-  if (!v.particle.empty()) add_particle(clause, verb, main_leaf);
+  if (!v.particle.empty()) add_particle(clause, main_leaf);
   if (negated)
     negate(clause);
   else if (chance(8))
     oppose(clause, v);
 }
 
-void Sampler::add_particle(int clause, int verb, std::int16_t main_leaf) {
+void Sampler::add_particle(int clause, std::int16_t main_leaf) {
   Node particle = node(main_leaf);
   particle.word = WordKind::particle;
-  particle.lexeme = static_cast<std::int16_t>(verb);
   particle.english_only = !node(clause).compound && particle.joined;
   particle.partner = main_leaf;
   particle.sure_partner = true;

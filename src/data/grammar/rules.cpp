@@ -8,8 +8,8 @@ namespace polyhead::data::grammar {
 namespace {
 
 /// A synchronous rule: the children of a phrase in the order of each side, absent ones left out. All children depend on
-/// the `head`. Of a clause, `finite` is the auxiliary if there is one, else the verb, and `last` the verb or else its
-/// particle.
+/// the `head`, but what comes between two that are coordinated on the second of them. Of a clause, `finite` is the
+/// auxiliary if there is one, else the verb, and `last` the verb or else its particle.
 struct Rule {
   std::string_view head, english, german;
 };
@@ -34,9 +34,6 @@ constexpr std::string_view german_clauses[] = {
     "front subject finite MIDDLE last complement reason",
     "subject finite last MIDDLE complement reason",
     "front finite subject last MIDDLE complement reason",
-    "subject finite negation MIDDLE last complement reason",
-    "front finite subject negation MIDDLE last complement reason",
-    "open mark subject negation MIDDLE last finite complement reason close",
 };
 constexpr std::string_view middle = "clitic adverb instrument object negation place";
 
@@ -146,21 +143,22 @@ class Writer {
     std::array<int, 24> tokens{};
     std::array<Role, 24> roles{};
     std::size_t count = 0;
-    int head = -1;
+    int head = -1, conjunct = -1;
     for (const int symbol : order) {
       const Role role = resolve(node, symbol);
       if (!node.has(role)) continue;
       const int token = phrase(node.child(role));
       if (role == static_cast<Role>(head_role)) head = token;
+      if (role == Role::second || role == Role::other) conjunct = token;
       if (token < 0 || !dependencies_) continue;
       tokens[count] = token;
       roles[count++] = role;
     }
     for (std::size_t i = 0; i < count; ++i) {
       if (tokens[i] == head || tokens[i] >= static_cast<int>(side_.tokens.size())) continue;
-      std::string_view own = tree_[node.child(roles[i])].label;
-      if (own == "iobj" && !german_) own = "obj";  // the dative is German
-      side_.tree.heads[static_cast<std::size_t>(tokens[i])] = head;
+      const std::string_view own = tree_[node.child(roles[i])].label;
+      const bool of_conjunct = roles[i] == Role::conjunction || roles[i] == Role::comma;
+      side_.tree.heads[static_cast<std::size_t>(tokens[i])] = of_conjunct ? conjunct : head;
       side_.tree.labels[static_cast<std::size_t>(tokens[i])] =
           own.empty() ? labels[static_cast<std::size_t>(roles[i])] : own;
     }

@@ -56,7 +56,7 @@ void Sampler::add_front(int clause, int verb) {
   } else if (kind >= 15 && kind < 30 && v.frame != Frame::directed && v.frame != Frame::copula &&
              !node(clause).has(Role::place)) {
     const Slot inner{place, Case::dative, Place::prepositional, 0, 1, false, false};
-    const auto phrase = prepositional_phrase(in, inner);
+    const auto phrase = prepositional_phrase(preposition_row("in"), inner);
     node(phrase).label = "obl";
     tree().set(clause, Role::front, phrase);
   } else if (kind >= 30 && chance(p_.reason / 2) && !node(clause).has(Role::complement) && p_.max_depth > 0) {
@@ -138,7 +138,7 @@ std::int16_t Sampler::relative_clause(int antecedent, int depth) {
   leaf.cue = static_cast<std::int16_t>(antecedent);
   const bool dative = verbs()[static_cast<std::size_t>(verb)].frame == Frame::dative;
   leaf.grammatical_case = subject ? Case::nominative : dative ? Case::dative : Case::accusative;
-  leaf.label = subject ? "nsubj" : dative ? "iobj" : "obj";
+  leaf.label = subject ? "nsubj" : "obj";  // an only object is obj in any case
   const auto mark = tree().add(leaf);
   embed(clause, mark);
   finish(clause, verb, subject ? mark : -1);

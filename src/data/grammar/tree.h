@@ -102,10 +102,7 @@ enum class Order : std::uint8_t {
   finite_early,  // wrong verb_final
   finite_late,   // wrong inversion
   main_participle_early,
-  inverted_participle_early,  // wrong bracket
-  main_negation_early,
-  inverted_negation_early,
-  subordinate_negation_early  // wrong negation
+  inverted_participle_early  // wrong bracket
 };
 
 /// A phrase, or a word whose form on either side follows from its features. A plain value: a contrast is a copy of the
@@ -125,6 +122,8 @@ struct Node {
   bool compound = false;  ///< clause: the finite verb is an auxiliary
   bool past = false;      ///< clause and its verbs
   bool joined = false;    ///< verb: with its particle
+  bool base = false;      ///< verb: in English without an ending, after can or does
+  bool copula = false;    ///< auxiliary: of a predicate, so that English has it too
   bool english_only = false, german_only = false;
   std::int16_t depth = 0;     ///< clause: how many it is embedded in
   std::int16_t lexeme = -1;   ///< row of the word's table

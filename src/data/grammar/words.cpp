@@ -34,7 +34,7 @@ std::string_view english_auxiliary(const Node& node) {
     case Auxiliary::must:
       return "must";
     case Auxiliary::be:
-      if (node.lexeme < 0) break;  // of a German perfect
+      if (!node.copula) break;  // of a German perfect
       if (node.number == Number::plural) return "are";
       return node.person == Person::first ? "am" : "is";
     case Auxiliary::have:
@@ -46,7 +46,7 @@ std::string_view english_auxiliary(const Node& node) {
 
 std::string_view english_verb(const Node& node) {
   const Verb& verb = row(verbs(), node);
-  if (node.english == "base") return verb.english;
+  if (node.base) return verb.english;
   if (node.past) return verb.english_past;
   return third_singular(node) ? verb.english_third : verb.english;
 }

@@ -13,12 +13,16 @@
 /// that is known about them. Its rules and words are tables (src/data/grammar/).
 namespace polyhead::data::grammar {
 
+/// What a split is for: training and choosing and testing on the same distribution (train, valid, test), one phenomenon,
+/// one generalisation, or choosing settings for that.
+enum class SplitKind { usual, phenomenon, generalisation, generalisation_valid };
+
 /// A part of the language. Which split a sentence is in is a function of the sentence alone: no two splits share
 /// one, whatever their seeds and sizes.
 struct Split {
   std::string_view name;
   int size;  ///< as usual; a generator goes on for as long as it is asked
-  std::string_view description;
+  SplitKind kind;
 };
 
 /// train, valid, test: 5 to 20 tokens a side, depth at most 2, at most one attractor, no held-out combination.
@@ -27,6 +31,8 @@ struct Split {
 /// attractors (2 or 3): as train in all but that one respect, though a depth of 5 needs targets of up to 25 tokens.
 /// length-valid and so on: the same kind for choosing settings.
 std::span<const Split> splits();
+/// Their names, separated by commas.
+std::string split_names();
 /// Throws Error that lists the names when there is no such split.
 const Split& find_split(std::string_view name);
 
