@@ -18,13 +18,14 @@ Config config_of(const Checkpoint& checkpoint, const std::string& path) {
   }
 }
 
-std::string resolve_checkpoint(const std::string& run_or_checkpoint) {
+std::string resolve_checkpoint(const std::string& run_or_checkpoint, std::string* damaged) {
   if (!std::filesystem::is_directory(run_or_checkpoint)) return run_or_checkpoint;
   const RunFolder folder(run_or_checkpoint);
   const LatestCheckpoint latest = latest_valid_checkpoint(folder.checkpoints());
   require<FileError>(latest.checkpoint || !latest.skipped.empty(), run_or_checkpoint, ": no checkpoint in ",
                      folder.checkpoints(), ", expected step-*.h5");
   require<FileError>(latest.checkpoint.has_value(), latest.skipped.empty() ? "" : latest.skipped.front());
+  if (damaged != nullptr && !latest.skipped.empty()) *damaged = latest.skipped.front();
   const TrainerState state = TrainerState::parse(latest.checkpoint->state, latest.path);
   if (state.best.empty()) return latest.path;
   const std::string best = checkpoint_path(folder.checkpoints(), state.best.front().step);
@@ -56,13 +57,15 @@ void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arra
 }
 
 LoadedModel load_model(const std::string& run_or_checkpoint) {
-  const std::string path = resolve_checkpoint(run_or_checkpoint);
+  std::string damaged;
+  const std::string path = resolve_checkpoint(run_or_checkpoint, &damaged);
   const Checkpoint checkpoint = read_checkpoint(path);
   LoadedModel loaded{.path = path,
                      .config = config_of(checkpoint, path),
                      .pipeline = text::TextPipeline::deserialize(checkpoint.vocabulary),
                      .model = nullptr,
-                     .step = checkpoint.step};
+                     .step = checkpoint.step,
+                     .damaged = std::move(damaged)};
   loaded.model = std::make_unique<nn::Transformer>(loaded.config.model, loaded.pipeline.source().size(),
                                                    loaded.pipeline.target().size());
   if (loaded.config.training.head_gates.lambda > 0) HeadGates::declare(*loaded.model);

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -109,6 +111,16 @@ TEST(Program, SaysWhatIsWrongWithItsUse) {
       {{"average", "/none"}, 4, "/none: no checkpoint in /none/checkpoints"},
       {{"inspect", "/none"}, 4, "/none: cannot read"},
       {{"data"}, 2, "A subcommand is required; see polyhead data --help"},
+      {{"data", "grammar", "--tset"}, 2, "--tset; see polyhead data grammar --help"},
+      {{"data", "grammar", "--out", "/none/x", "--seed", "-1"},
+       2,
+       "--seed: \"-1\", expected an integer from 0 to 18446744073709551615"},
+      {{"data", "grammar", "--out", "/none/x", "--seed", "99999999999999999999999"},
+       2,
+       "--seed: \"99999999999999999999999\", expected an integer"},
+      {{"data", "grammar", "--out", text, "--overwrite"}, 4, "a file, expected a folder"},
+      {{"evaluate", run_folder, "--limit", "0"}, 2, "--limit: Value 0 not in range"},
+      {{"heads", "mask", run_folder, "--limit", "0"}, 2, "--limit: Value 0 not in range"},
       {{"data", "grammar"}, 2, "--out or --statistics is required"},
       {{"data", "grammar", "--out", "/none/x", "--size", "0"}, 2, "--size"},
       {{"data", "grammar", "--out", "/none/x", "--splits", "tset"},
@@ -486,6 +498,21 @@ TEST(Config, TellsAllThatIsWrong) {
   EXPECT_THAT(lines[3], StartsWith("polyhead: --set seed=-1: seed: -1, expected "));
 }
 
+TEST(Commands, SayThatAnOlderCheckpointIsTaken) {
+  const std::string folder = fresh_path("damaged");
+  fs::copy(trained_run(), folder, fs::copy_options::recursive);
+  std::set<fs::path> checkpoints;
+  for (const auto& entry : fs::directory_iterator(folder + "/checkpoints"))
+    if (entry.path().extension() == ".h5") checkpoints.insert(entry.path());
+  const fs::path newest = *checkpoints.rbegin();
+  fs::resize_file(newest, fs::file_size(newest) / 2);
+  const Outcome outcome = run({"translate", folder}, "a b\n");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + newest.string() + ": is truncated"));
+  EXPECT_THAT(outcome.err, HasSubstr("; taking " + folder + "/checkpoints/step-"));
+  EXPECT_EQ(count_lines(outcome.err.substr(0, outcome.err.find("instead") + 8)), 1);
+}
+
 TEST(Data, WritesTheToyLanguageAndWhatIsKnownAboutIt) {
   const std::string folder = fresh_path("language"), again = fresh_path("language"),
                     other = fresh_path("language");
@@ -526,6 +553,31 @@ TEST(Data, WritesTheToyLanguageAndWhatIsKnownAboutIt) {
               HasSubstr("/annotations.jsonl: exists already; give another --out, or --overwrite"));
   EXPECT_EQ(count_lines(refused.err), 1);
   EXPECT_EQ(lines_of(read_text(folder + "/train.en")), sources);
+}
+
+TEST(Data, KeepsAFolderOfTheToyLanguageConsistent) {
+  const std::string folder = fresh_path("language");
+  const auto write = [&](const char* split) {
+    return run({"data", "grammar", "--out", folder, "--size", "20", "--splits", split, "--overwrite"});
+  };
+  const auto files = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+    return names;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_EQ(write("train").err, "polyhead: wrote train and its annotations to " + folder + "\n");
+  std::ofstream(folder + "/notes.txt") << "mine";
+  // No split stays that the annotations do not have; what is not the command's does.
+  EXPECT_EQ(write("depth-valid").status, 0);
+  EXPECT_THAT(files(), ElementsAre("annotations.jsonl", "depth-valid.de", "depth-valid.en", "notes.txt"));
+  // Nothing is half there after a failure.
+  const std::string before = read_text(folder + "/annotations.jsonl");
+  fs::create_directories(folder + "/annotations.jsonl.partial/in the way");
+  EXPECT_EQ(write("length-valid").status, 4);
+  EXPECT_THAT(files(), ElementsAre("annotations.jsonl", "annotations.jsonl.partial", "depth-valid.de",
+                                   "depth-valid.en", "notes.txt"));
+  EXPECT_EQ(read_text(folder + "/annotations.jsonl"), before);
 }
 
 TEST(Data, PrintsTheDistributionOfTheToyLanguage) {

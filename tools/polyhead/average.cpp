@@ -43,10 +43,10 @@ Command add_average(CLI::App& program) {
       ->required();
   CLI::Option* last =
       command->add_option("--last", o->last, "how many of the newest that training.checkpoint_every made")
-          ->check(CLI::PositiveNumber);
+          ->check(CLI::Range(1, 1'000'000));
   command
       ->add_option("--best", o->best, "how many of the best by training.best_metric (see training.keep_best)")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->excludes(last);
   command->add_option("--out", o->out, "the checkpoint to write; RUN/average.h5 by default")
       ->type_name("FILE");

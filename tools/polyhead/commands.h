@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ Command add_report(CLI::App& program);
 
 /// --threads: cores by default.
 void add_threads(CLI::App& command, int& threads);
+/// --seed: an integer that is not negative.
+CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description);
 /// --set key.path=value ...
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
 

@@ -72,28 +72,40 @@ Section make_section(const Options& o, const std::string& name) {
   return section;
 }
 
-/// What is to be written, by path; refused before anything is generated.
-void check_free(const Options& o, const std::vector<std::string>& names) {
-  if (o.out.empty() || o.overwrite) return;
-  require<FileError>(!fs::exists(o.out) || fs::is_directory(o.out), o.out, ": a file, expected a folder");
+/// All that the command may write to a folder.
+std::vector<std::string> own_files() {
   std::vector<std::string> files{"annotations.jsonl"};
-  for (const std::string& name : names) files.insert(files.end(), {name + ".en", name + ".de"});
-  for (const std::string& file : files)
+  for (const grammar::Split& split : grammar::splits())
+    for (const char* side : {".en", ".de"}) files.push_back(std::string(split.name).append(side));
+  return files;
+}
+
+/// Before anything is generated.
+void check_free(const Options& o) {
+  if (o.out.empty()) return;
+  require<FileError>(!fs::exists(o.out) || fs::is_directory(o.out), o.out, ": a file, expected a folder");
+  if (o.overwrite) return;
+  for (const std::string& file : own_files())
     require<FileError>(!fs::exists(fs::path(o.out) / file), o.out, "/", file,
                        ": exists already; give another --out, or --overwrite to replace it");
 }
 
-/// A file is complete or as it was.
-void write_whole(const fs::path& path, const std::string& bytes) {
-  const fs::path partial = path.string() + ".partial";
+using Files = std::vector<std::pair<std::string, std::string>>;  ///< name, bytes
+
+/// All of the files, in place of what the command wrote there before; or when that fails, none, and the folder as it was.
+void write_folder(const fs::path& folder, const Files& files) {
+  const bool made = fs::create_directories(folder);
+  const auto partial = [&](const std::string& name) { return folder / (name + ".partial"); };
   try {
-    write_output(partial, bytes);
-    fs::rename(partial, path);
+    for (const auto& [name, bytes] : files) write_output(partial(name), bytes);
   } catch (...) {
     std::error_code ignored;
-    fs::remove(partial, ignored);
+    for (const auto& [name, bytes] : files) fs::remove(partial(name), ignored);
+    if (made) fs::remove(folder, ignored);
     throw;
   }
+  for (const std::string& name : own_files()) fs::remove(folder / name);
+  for (const auto& [name, bytes] : files) fs::rename(partial(name), folder / name);
 }
 
 int run(const Options& o) {
@@ -105,22 +117,24 @@ int run(const Options& o) {
     require(std::count(names.begin(), names.end(), name) == 1, "--splits: ", name, " is named twice");
   require(!o.out.empty() || o.statistics,
           "data grammar: --out or --statistics is required; see polyhead data grammar --help");
-  check_free(o, names);
+  check_free(o);
   std::vector<Section> sections(names.size());
   parallel_for(o.threads, static_cast<std::int64_t>(names.size()), [&](std::int64_t i, int) {
     const auto at = static_cast<std::size_t>(i);
     sections[at] = make_section(o, names[at]);
   });
   if (!o.out.empty()) {
-    fs::create_directories(o.out);
+    Files files;
     std::string annotations;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      write_whole(fs::path(o.out) / (names[i] + ".en"), sections[i].source);
-      write_whole(fs::path(o.out) / (names[i] + ".de"), sections[i].target);
+      files.emplace_back(names[i] + ".en", std::move(sections[i].source));
+      files.emplace_back(names[i] + ".de", std::move(sections[i].target));
       annotations += sections[i].annotations;
     }
-    write_whole(fs::path(o.out) / "annotations.jsonl", annotations);
-    complain(concat("wrote ", names.size(), " splits and their annotations to ", o.out));
+    files.emplace_back("annotations.jsonl", std::move(annotations));
+    write_folder(o.out, files);
+    complain(names.size() == 1 ? concat("wrote ", names.front(), " and its annotations to ", o.out)
+                               : concat("wrote ", names.size(), " splits and their annotations to ", o.out));
   }
   if (o.statistics) {
     std::vector<GrammarStatistics> statistics;
@@ -128,13 +142,6 @@ int run(const Options& o) {
     write_output("", o.json ? statistics_json(statistics) : statistics_table(statistics));
   }
   return 0;
-}
-
-std::string split_names() {
-  std::string names;
-  for (const grammar::Split& split : grammar::splits())
-    names.append(names.empty() ? "" : ", ").append(split.name);
-  return names;
 }
 
 Command add_grammar(CLI::App& data) {
@@ -146,9 +153,11 @@ Command add_grammar(CLI::App& data) {
   command->add_option("--size", o->size, "pairs of train; the other splits have fixed sizes")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  command->add_option("--seed", o->seed, "of every random choice")->capture_default_str();
-  command->add_option("--splits", o->splits, "some of " + split_names() + "; all by default")->delimiter(',');
-  command->add_flag("--overwrite", o->overwrite, "replace files that exist");
+  add_seed(*command, o->seed, "of every random choice");
+  command->add_option("--splits", o->splits, "some of " + grammar::split_names() + "; all by default")
+      ->delimiter(',');
+  command->add_flag("--overwrite", o->overwrite,
+                    "replace what the command wrote to the folder before, all splits");
   CLI::Option* statistics = command->add_flag(
       "--statistics", o->statistics, "print how phenomena, lengths and words are distributed in each split");
   command->add_flag("--json", o->json, "the statistics as one JSON object")->needs(statistics);

@@ -275,9 +275,7 @@ Command add_evaluate(CLI::App& program) {
       ->delimiter(',')
       ->capture_default_str();
   command->add_flag("--json", o->json, "one JSON object with scores in full precision and signatures");
-  command->add_option("--limit", o->limit, "at most that many sentences of a split, the first")
-      ->check(CLI::PositiveNumber)
-      ->excludes(source);
+  add_limit(*command, o->limit)->excludes(source);
   command
       ->add_option("--sentences", o->sentences,
                    "of the toy language: write one JSON object a sentence here, with its probes and their "

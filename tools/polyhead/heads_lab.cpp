@@ -60,8 +60,7 @@ void add_measuring(CLI::App& command, MeasureOptions& o) {
           "data grammar's splits")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--limit", o.limit, "take only so many sentences of the split, its first")
-      ->check(CLI::PositiveNumber);
+  add_limit(command, o.limit);
   command.add_flag("--json", o.json, "one JSON object in full precision");
 }
 
@@ -266,7 +265,7 @@ Command add_mask(CLI::App& heads_command) {
                  "each head in turn as the only one left of its layer and kind")
       ->excludes(sets)
       ->excludes(file);
-  command->add_option("--seed", o->seed, "of resampling and of significance tests")->capture_default_str();
+  add_seed(*command, o->seed, "of resampling and of significance tests");
   command->add_option("--draws", o->draws, "of approximate randomisation")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();

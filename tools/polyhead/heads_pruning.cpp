@@ -203,7 +203,7 @@ Command add_curve(CLI::App& heads_command) {
   command->add_option("--draws", o->draws, "random orders")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--seed", o->seed, "of random orders")->capture_default_str();
+  add_seed(*command, o->seed, "of random orders");
   return {command, [o] { return run_curve(*o); }};
 }
 

@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <new>
 #include <sstream>
 #include <thread>
@@ -56,6 +58,18 @@ void add_threads(CLI::App& command, int& threads) {
       ->capture_default_str();
 }
 
+CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description) {
+  const auto check = [](const std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return "";
+    return concat('"', text, "\", expected an integer from 0 to ", std::numeric_limits<std::uint64_t>::max());
+  };
+  return command.add_option("--seed", seed, description)
+      ->check(CLI::Validator(check, "UINT"))
+      ->capture_default_str();
+}
+
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides) {
   command.add_option("--set", overrides, "a setting in place of the configuration's, key.path=value")
       ->type_name("KEY=VALUE")
@@ -71,6 +85,12 @@ std::string command_names(const CLI::App& program) {
   return names;
 }
 
+/// "polyhead", or with the sub-commands that were given.
+std::string parsed_name(const CLI::App& program) {
+  const auto parsed = program.get_subcommands();
+  return program.get_name() + (parsed.empty() ? "" : ' ' + parsed_name(*parsed.front()));
+}
+
 /// Exit status 2 is for wrong usage, whatever CLI11 counts its errors as.
 int parse_failed(const CLI::App& program, const CLI::ParseError& error, const std::string& first) {
   if (error.get_exit_code() == 0) {  // --help, --version
@@ -79,13 +99,11 @@ int parse_failed(const CLI::App& program, const CLI::ParseError& error, const st
     write_output("", out.str());
     return 0;
   }
-  const auto parsed = program.get_subcommands();
-  if (!parsed.empty())
-    complain(concat(error.what(), "; see polyhead ", parsed.front()->get_name(), " --help"));
-  else if (!first.empty() && first[0] != '-')
+  const bool given = !program.get_subcommands().empty();
+  if (!given && !first.empty() && first[0] != '-')
     complain(concat("no command \"", first, "\", expected one of ", command_names(program)));
   else
-    complain(concat(error.what(), "; see polyhead --help"));
+    complain(concat(error.what(), "; see ", parsed_name(program), " --help"));
   return static_cast<int>(Status::usage);
 }
 
@@ -102,8 +120,8 @@ int run(int argc, char** argv) {
   const Command commands[] = {add_train(program),   add_translate(program), add_evaluate(program),
                               add_score(program),   add_heads(program),     add_average(program),
                               add_metrics(program), add_inspect(program),   add_config(program),
-                              add_data(program),    add_bench(program),
-                              add_ablate(program),  add_report(program)};
+                              add_data(program),    add_bench(program),     add_ablate(program),
+                              add_report(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

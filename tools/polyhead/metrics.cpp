@@ -162,9 +162,7 @@ Command add_metrics(CLI::App& program) {
       ->check(CLI::Range(1, 100000000))
       ->capture_default_str()
       ->needs(baseline);
-  command->add_option("--seed", o->resampling.seed, "of the test's random numbers")
-      ->capture_default_str()
-      ->needs(baseline);
+  add_seed(*command, o->resampling.seed, "of the test's random numbers")->needs(baseline);
   add_threads(*command, o->resampling.threads);
   return {command, [o] { return run(*o); }};
 }

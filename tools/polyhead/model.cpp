@@ -33,6 +33,11 @@ CLI::Option* add_split(CLI::App& command, std::string& split) {
       ->capture_default_str();
 }
 
+CLI::Option* add_limit(CLI::App& command, int& limit) {
+  return command.add_option("--limit", limit, "at most that many sentences of a split, the first")
+      ->check(CLI::Range(1, 1'000'000'000));
+}
+
 std::vector<std::string> split_settings() {
   return {"data.task", "data.train.*", "data.valid.*", "data.test.*"};
 }
@@ -58,6 +63,7 @@ bool covers(std::string_view pattern, std::string_view key) {
 
 train::LoadedModel load(const ModelOptions& options, const std::vector<std::string>& allowed) {
   train::LoadedModel loaded = train::load_model(options.model);
+  if (!loaded.damaged.empty()) complain(concat(loaded.damaged, "; taking ", loaded.path, " instead"));
   std::vector<std::string> overrides = options.overrides;
   if (options.beam > 0) overrides.push_back(concat("decoding.beam_size=", options.beam));
   if (options.nbest > 0) overrides.push_back(concat("decoding.nbest=", options.nbest));

@@ -25,6 +25,8 @@ void add_decoding(CLI::App& command, ModelOptions& options);
 
 /// --split: test by default.
 CLI::Option* add_split(CLI::App& command, std::string& split);
+/// --limit, above 0.
+CLI::Option* add_limit(CLI::App& command, int& limit);
 /// What --split named.
 data::Split split_of(const std::string& name);
 /// Where splits come from: settings that --set may change for a command that reads one.
