@@ -21,7 +21,7 @@ using experiment::Plan;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::string heads = "grid: {model.heads: [1, 4, 8]}\nbaseline: {model.heads: 4}\nseeds: [5]\n";
+const std::string heads_grid = "grid: {model.heads: [1, 4, 8]}\nbaseline: {model.heads: 4}\nseeds: [5]\n";
 
 std::int64_t parameters(const Cell& cell) {
   static experiment::Workloads workloads;
@@ -29,7 +29,7 @@ std::int64_t parameters(const Cell& cell) {
 }
 
 TEST(ExperimentConfig, ReadsWhatItDumps) {
-  const auto first = small_experiment(heads + "controls: [partition, fixed_head_dim]\nname: heads\n");
+  const auto first = small_experiment(heads_grid + "controls: [partition, fixed_head_dim]\nname: heads\n");
   const Folder folder;
   const std::string text = experiment::dump(first);
   const auto again = experiment::load_experiment(folder.write("e.yaml", text), {}, "");
@@ -139,7 +139,8 @@ TEST(Plan, TellsAllThatIsWrongInAnyCellOnce) {
 }
 
 TEST(Controls, FixedHeadDimMatchesParametersThroughDff) {
-  const Plan plan = experiment::plan(small_experiment(heads + "controls: [partition, fixed_head_dim]\n"));
+  const Plan plan =
+      experiment::plan(small_experiment(heads_grid + "controls: [partition, fixed_head_dim]\n"));
   ASSERT_EQ(plan.cells.size(), 6U);
   const int layers = 3, slope = layers * (2 * 32 + 1);  // parameters of one more feature of d_ff
   for (std::size_t i = 0; i < 6; i += 2) {
@@ -152,10 +153,11 @@ TEST(Controls, FixedHeadDimMatchesParametersThroughDff) {
   EXPECT_GT(plan.cells[1].config.model.d_ff, 128);  // one head: narrow attention
   EXPECT_LT(plan.cells[5].config.model.d_ff, 128);
   EXPECT_EQ(plan.cells[2].id, plan.cells[3].id);  // the baseline is the same model under both
-  const auto given = experiment::plan(small_experiment(heads + "controls: [fixed_head_dim]\nhead_dim: 4\n"));
+  const auto given =
+      experiment::plan(small_experiment(heads_grid + "controls: [fixed_head_dim]\nhead_dim: 4\n"));
   EXPECT_EQ(given.cells[0].config.model.key_width(), 4);
   EXPECT_THAT(error_of([] {
-                experiment::plan(small_experiment(heads + "controls: [fixed_head_dim]\nhead_dim: 64\n"));
+                experiment::plan(small_experiment(heads_grid + "controls: [fixed_head_dim]\nhead_dim: 64\n"));
               }),
               ::testing::AllOf(
                   HasSubstr(":9: controls: fixed_head_dim: 8 heads of 64 features in 2 + 1 layers have "),
@@ -163,7 +165,7 @@ TEST(Controls, FixedHeadDimMatchesParametersThroughDff) {
 }
 
 TEST(Controls, HeadDimAloneKeepsTheNumberOfHeads) {
-  const Plan plan = experiment::plan(small_experiment(heads + "controls: [head_dim]\n"));
+  const Plan plan = experiment::plan(small_experiment(heads_grid + "controls: [head_dim]\n"));
   for (const Cell& cell : plan.cells) {
     EXPECT_EQ(int{cell.config.model.heads}, 4);
     EXPECT_EQ(cell.config.model.d_ff, 128);
@@ -173,7 +175,8 @@ TEST(Controls, HeadDimAloneKeepsTheNumberOfHeads) {
 }
 
 TEST(Controls, DepthForHeadsLaysHeadsOneAfterTheOther) {
-  const Plan plan = experiment::plan(small_experiment(heads + "controls: [partition, depth_for_heads]\n"));
+  const Plan plan =
+      experiment::plan(small_experiment(heads_grid + "controls: [partition, depth_for_heads]\n"));
   const nn::ModelConfig& deep = plan.cells[3].config.model;
   EXPECT_EQ(int{deep.heads}, 1);
   EXPECT_EQ(deep.key_width(), 8);
@@ -221,7 +224,7 @@ TEST(Plan, IsThatOfTheExperimentsThatAreHere) {
 
 /// Cells that differ in the number of heads alone are paired: same weights at the start, same batches throughout.
 TEST(Pairing, ModelsThatDifferInHeadsStartFromTheSameBitsAndSeeTheSameBatches) {
-  const Plan plan = experiment::plan(small_experiment(heads + "controls: [partition]\n"));
+  const Plan plan = experiment::plan(small_experiment(heads_grid + "controls: [partition]\n"));
   const auto data = [&](std::size_t i) { return train::load_training_data(plan.cells[i].config, nullptr); };
   const train::TrainingData one = data(0), eight = data(2);
   const nn::Transformer a = train::make_model(plan.cells[0].config, one.pipeline),
@@ -249,7 +252,7 @@ TEST(Pairing, ModelsThatDifferInHeadsStartFromTheSameBitsAndSeeTheSameBatches) {
 }
 
 TEST(Workload, CountsWhatModelsCost) {
-  const Plan plan = experiment::plan(small_experiment(heads));
+  const Plan plan = experiment::plan(small_experiment(heads_grid));
   experiment::Workloads workloads;
   const experiment::Workload& workload = workloads.of(plan.cells[0].config);
   const auto one = workload.costs(plan.cells[0].config.model),

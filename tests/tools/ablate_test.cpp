@@ -206,22 +206,20 @@ bool lives(pid_t id) {
 }
 
 /// An experiment whose cells would take hours, once two of them train.
-bool has_started(Process& process, const std::string& folder) {
-  for (;;) {
+bool two_cells_train(Process& process, const std::string& folder) {
+  return wait_for(process, [&] {
     int training = 0;
     if (fs::exists(folder + "/cells"))
       for (const auto& cell : fs::directory_iterator(folder + "/cells"))
         training += read_text(cell.path().string() + "/train.jsonl").find("\"step\":3,") != std::string::npos;
-    if (training == 2) return true;
-    if (!process.running()) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
+    return training == 2;
+  });
 }
 
 TEST(Ablate, TakesItsChildrenAlongWhenItIsKilled) {
   const std::string folder = fresh_path("ablation");
   Process process(ablate(experiment_file(), folder, {"--set", "training.max_steps=1000000"}));
-  ASSERT_TRUE(has_started(process, folder)) << process.wait().err;
+  ASSERT_TRUE(two_cells_train(process, folder)) << process.wait().err;
   const std::vector<pid_t> children = children_of(process.id());
   ASSERT_EQ(children.size(), 2U);
   process.signal(SIGKILL);
@@ -255,7 +253,7 @@ TEST(Ablate, TellsItsCellsToSaveWhenItIsInterrupted) {
   Process process(
       ablate(experiment_file(), folder,
              {"--set", "training.max_steps=1000000", "--set", "training.checkpoint_every=1000000"}));
-  ASSERT_TRUE(has_started(process, folder)) << process.wait().err;
+  ASSERT_TRUE(two_cells_train(process, folder)) << process.wait().err;
   const Outcome second = run(ablate(experiment_file(), folder, {"--set", "training.max_steps=1000000"}));
   EXPECT_EQ(second.status, 4);
   EXPECT_THAT(second.err, HasSubstr("another process runs this experiment"));

@@ -18,24 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A run on the toy language, hardly trained.
-const std::string& grammar_run() {
-  static const std::string folder = [] {
-    const std::string config = write_text("grammar.yaml", R"(name: grammar
-data: {task: grammar, train_size: 400, valid_size: 20, test_size: 30}
-tokenizer: {kind: word, shared: false}
-model: {encoder_layers: 1, decoder_layers: 1, d_model: 16, heads: 2, d_ff: 32, norm: pre, max_length: 64}
-training: {batch_tokens: 512, max_steps: 60, learning_rate: 0.02, warmup_steps: 10}
-decoding: {beam_size: 1, max_length_ratio: 1, max_length_extra: 5}
-)");
-    const std::string path = fresh_path("grammar");
-    const Outcome outcome = run({"train", config, "--out", path, "--threads", "2"});
-    if (outcome.status != 0) throw std::runtime_error("training failed: " + outcome.err);
-    return path;
-  }();
-  return folder;
-}
-
 std::vector<json> read_jsonl(const std::string& path) {
   std::vector<json> lines;
   std::istringstream text(read_text(path));

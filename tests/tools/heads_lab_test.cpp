@@ -22,19 +22,6 @@ json run_json(Arguments arguments) {
   return outcome.status == 0 ? json::parse(outcome.out) : json();
 }
 
-/// A run on the toy language that ended after a few updates.
-const std::string& grammar_run() {
-  static const std::string folder = [] {
-    const std::string path = fresh_path("grammar");
-    const Outcome outcome =
-        run({"train", tiny_config(), "--out", path, "--threads", "1", "--set", "data.task=grammar", "--set",
-             "data.train_size=150", "--set", "training.max_steps=5", "--set", "training.batch_tokens=512"});
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    return path;
-  }();
-  return folder;
-}
-
 TEST(HeadsMask, TellsWhatBecomesOfEveryFigureWithoutEachHead) {
   const json report =
       run_json({"heads", "mask", trained_run(), "--limit", "12", "--draws", "200", "--beam", "1"});

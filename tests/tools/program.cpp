@@ -103,13 +103,30 @@ decoding: {beam_size: 3}
   return path;
 }
 
+namespace {
+
+std::string train(const std::string& config) {
+  const std::string folder = fresh_path("run");
+  const Outcome outcome = run({"train", config, "--out", folder, "--threads", "2"});
+  if (outcome.status != 0) throw std::runtime_error("training failed: " + outcome.err);
+  return folder;
+}
+
+}  // namespace
+
 const std::string& trained_run() {
-  static const std::string folder = [] {
-    const std::string path = fresh_path("trained");
-    const Outcome outcome = run({"train", tiny_config(), "--out", path, "--threads", "2"});
-    if (outcome.status != 0) throw std::runtime_error("training failed: " + outcome.err);
-    return path;
-  }();
+  static const std::string folder = train(tiny_config());
+  return folder;
+}
+
+const std::string& grammar_run() {
+  static const std::string folder = train(write_text("grammar.yaml", R"(name: grammar
+data: {task: grammar, train_size: 400, valid_size: 20, test_size: 30}
+tokenizer: {kind: word, shared: false}
+model: {encoder_layers: 1, decoder_layers: 1, d_model: 16, heads: 2, d_ff: 32, norm: pre, max_length: 64}
+training: {batch_tokens: 512, max_steps: 60, learning_rate: 0.02, warmup_steps: 10}
+decoding: {beam_size: 1, max_length_ratio: 1, max_length_extra: 5}
+)"));
   return folder;
 }
 

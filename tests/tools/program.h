@@ -2,7 +2,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 /// The built program, run from outside.
@@ -42,11 +44,23 @@ class Process {
   int raw_status_ = 0;
 };
 
+/// Waits until `done` holds or the process has ended; whether it holds.
+template <class Condition>
+bool wait_for(Process& process, const Condition& done) {
+  while (!done()) {
+    if (!process.running()) return done();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
 Outcome run(const Arguments& arguments, const std::string& input = "");
 
 /// A configuration of a small copy task that trains in seconds, written to a file.
 std::string tiny_config();
 /// A run of tiny_config() that ended; trained once.
 const std::string& trained_run();
+/// A run on the toy language, hardly trained.
+const std::string& grammar_run();
 
 }  // namespace polyhead::testing

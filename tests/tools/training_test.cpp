@@ -70,16 +70,6 @@ Arguments train_arguments(const std::string& out, const Arguments& more = {}) {
   return arguments;
 }
 
-/// Waits until `done` holds or the process has ended; whether it holds.
-template <class Condition>
-bool wait_for(Process& process, const Condition& done) {
-  while (!done()) {
-    if (!process.running()) return done();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
-
 /// An endless run, once it has logged some updates.
 bool has_started(Process& process, const std::string& out) {
   return wait_for(process,

@@ -23,7 +23,7 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options {
+struct AblateOptions {
   std::string experiment, out;
   std::vector<std::string> overrides;
   int jobs = 1;
@@ -128,7 +128,7 @@ void make_folder(const std::string& folder) {
   require<FileError>(!error, folder, ": cannot make the folder: ", error.message());
 }
 
-int run(const Options& o) {
+int run_ablate(const AblateOptions& o) {
   const experiment::Experiment experiment =
       experiment::load_experiment(o.experiment, o.overrides, default_config);
   const std::string folder = o.out.empty() ? "runs/" + experiment.config.name : o.out;
@@ -158,7 +158,7 @@ Command add_ablate(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "ablate",
       "Train and evaluate every cell of an experiment: what is missing of it, and then what it says");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<AblateOptions>();
   command->add_option("EXPERIMENT", o->experiment, "experiment file")->required()->type_name("YAML");
   command->add_option("--out", o->out, "folder of the experiment; runs/NAME by default");
   o->jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -170,7 +170,7 @@ Command add_ablate(CLI::App& program) {
   command->add_flag(
       "--dry-run", o->dry_run,
       "list the cells, what they cost and how long they would train, as measured on a few updates");
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_ablate(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -10,12 +10,12 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options {
+struct AverageOptions {
   std::string run, out;
   std::int64_t last = 0, best = 0;
 };
 
-int run(const Options& o) {
+int run_average(const AverageOptions& o) {
   const std::string folder = train::RunFolder(o.run).checkpoints();
   const std::vector<train::CheckpointFile> files = train::list_checkpoints(folder);
   require<FileError>(!files.empty(), o.run, ": no checkpoint in ", folder, ", expected step-*.h5");
@@ -38,7 +38,7 @@ int run(const Options& o) {
 Command add_average(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "average", "Write the mean of a run's checkpoints as a checkpoint, and print its path");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<AverageOptions>();
   command->add_option("RUN", o->run, "run folder; all its checkpoints unless --last or --best says otherwise")
       ->required();
   CLI::Option* last =
@@ -50,7 +50,7 @@ Command add_average(CLI::App& program) {
       ->excludes(last);
   command->add_option("--out", o->out, "the checkpoint to write; RUN/average.h5 by default")
       ->type_name("FILE");
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_average(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -15,7 +15,7 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options : ModelOptions {
+struct BenchDecodeOptions : ModelOptions {
   std::string split, sources;
   int repetitions = 3;
   bool profile = false, json = false;
@@ -24,14 +24,14 @@ struct Options : ModelOptions {
 /// Search for translations of the same sentences again and again.
 class DecodeBench {
  public:
-  explicit DecodeBench(const Options& o);
+  explicit DecodeBench(const BenchDecodeOptions& o);
   Json run();
 
  private:
   void repeat(int repetition);
   Json profile_rows() const;
 
-  const Options& options_;
+  const BenchDecodeOptions& options_;
   train::LoadedModel loaded_;
   train::EncodedLines lines_;
   std::vector<decode::TokenIds> sources_;
@@ -47,7 +47,7 @@ std::vector<std::string> settings() {
   return result;
 }
 
-DecodeBench::DecodeBench(const Options& o) : options_(o), loaded_(load(o, settings())) {
+DecodeBench::DecodeBench(const BenchDecodeOptions& o) : options_(o), loaded_(load(o, settings())) {
   const data::ParallelText text = load_split(o.split, loaded_.config);
   lines_ = train::encode_lines(loaded_.pipeline, loaded_.config, text.source);
   require<DataError>(!lines_.ids.empty(), text.name, ": no sentences, expected some to translate");
@@ -118,7 +118,7 @@ Json DecodeBench::run() {
   return report;
 }
 
-int run(const Options& o) {
+int run_bench_decode(const BenchDecodeOptions& o) {
   const Json report = DecodeBench(o).run();
   write_report(report, o.json);
   return 0;
@@ -131,7 +131,7 @@ Command add_bench_decode(CLI::App& bench) {
   command->footer(
       "The time is that of encoder and search: reading and writing text do not count. Output tokens are\n"
       "those of each sentence's best translation, its end token counted.");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchDecodeOptions>();
   add_model(*command, *o);
   add_decoding(*command, *o);
   add_split(*command, o->split);
@@ -144,7 +144,7 @@ Command add_bench_decode(CLI::App& bench) {
   command->add_option("--write-sources", o->sources, "write the sentences' ids, a JSON object a line")
       ->type_name("FILE");
   command->add_flag("--json", o->json, "write one JSON object");
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_bench_decode(*o); }};
 }
 
 }  // namespace polyhead::tools

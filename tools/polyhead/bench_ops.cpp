@@ -15,7 +15,7 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options {
+struct BenchOpsOptions {
   std::string filter = ".";
   double min_time = 0.1;
   bool json = false;
@@ -74,7 +74,7 @@ void initialize(double min_time) {
   benchmark::Initialize(&count, arguments.data());
 }
 
-int run(const Options& o) {
+int run_bench_ops(const BenchOpsOptions& o) {
   const std::vector<OpCase> cases = matching(o.filter);
   initialize(o.min_time);
   for (const OpCase& c : cases)
@@ -105,7 +105,7 @@ Command add_bench_ops(CLI::App& bench) {
       "x.\n"
       "ProjectedCrossEntropy/training is forward with both gradients. GF/s count matrix products without\n"
       "recomputation, GB/s tensors read and written. Rates are per second of processor time.");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchOpsOptions>();
   command
       ->add_option("--filter", o->filter,
                    "measure what has this in its name: a POSIX extended regular expression")
@@ -115,7 +115,7 @@ Command add_bench_ops(CLI::App& bench) {
       ->check(CLI::Range(1e-6, 3600.0))
       ->capture_default_str();
   command->add_flag("--json", o->json, "write one JSON object: Google Benchmark's");
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_bench_ops(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -19,7 +19,7 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options : ConfigOptions {
+struct BenchTrainOptions : ConfigOptions {
   int steps = 20, repetitions = 3, threads = 1;
   int length = 0;  ///< of random sentences; 0: the training text
   bool profile = false, json = false;
@@ -65,7 +65,7 @@ std::string batch_lines(const data::ParallelCorpus& corpus, std::span<const Pair
 /// Training on the same batches again and again.
 class TrainBench {
  public:
-  explicit TrainBench(const Options& o);
+  explicit TrainBench(const BenchTrainOptions& o);
   Json run();
 
  private:
@@ -74,7 +74,7 @@ class TrainBench {
   /// The most that activations and temporaries of all threads ever took.
   std::int64_t arena_bytes();
 
-  const Options& options_;
+  const BenchTrainOptions& options_;
   train::Config config_;
   train::TrainingData data_;
   nn::Transformer model_;
@@ -90,7 +90,7 @@ class TrainBench {
   std::int64_t memory_ = 0, expected_memory_ = 0;
 };
 
-train::Config checked_configuration(const Options& o) {
+train::Config checked_configuration(const BenchTrainOptions& o) {
   train::Config config = configuration(o);
   require(!config.training.initial_checkpoint,
           "training.initial_checkpoint: bench starts from initial values, expected null");
@@ -98,7 +98,7 @@ train::Config checked_configuration(const Options& o) {
   return config;
 }
 
-TrainBench::TrainBench(const Options& o)
+TrainBench::TrainBench(const BenchTrainOptions& o)
     : options_(o),
       config_(checked_configuration(o)),
       data_(o.length > 0 ? random_pairs(config_, o.length, o.steps)
@@ -184,7 +184,7 @@ Json TrainBench::run() {
   return report;
 }
 
-int run(const Options& o) {
+int run_bench_train(const BenchTrainOptions& o) {
   const Json report = TrainBench(o).run();
   write_report(report, o.json);
   return 0;
@@ -194,7 +194,7 @@ int run(const Options& o) {
 
 Command add_bench_train(CLI::App& bench) {
   CLI::App* command = bench.add_subcommand("train", "Time updates on the first batches of a configuration");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchTrainOptions>();
   add_configuration(*command, *o);
   command->add_option("--steps", o->steps, "updates of a repetition, each on a batch of its own")
       ->check(CLI::Range(1, 1000000))
@@ -214,7 +214,7 @@ Command add_bench_train(CLI::App& bench) {
   command->add_option("--write-batches", o->batches, "write the batches' ids, a JSON object a line")
       ->type_name("FILE");
   command->add_flag("--json", o->json, "write one JSON object");
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_bench_train(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -6,11 +6,11 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options : ConfigOptions {
+struct PrintedConfigOptions : ConfigOptions {
   bool keys = false;
 };
 
-int run(const Options& o) {
+int run_config(const PrintedConfigOptions& o) {
   write_output("", o.keys ? config::document<train::Config>() : config::dump(configuration(o)));
   return 0;
 }
@@ -19,10 +19,10 @@ int run(const Options& o) {
 
 Command add_config(CLI::App& program) {
   CLI::App* command = program.add_subcommand("config", "Print a configuration with every default, as YAML");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PrintedConfigOptions>();
   add_configuration(*command, *o);
   command->add_flag("--keys", o->keys, "a table of all keys with type, default and meaning instead");
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_config(*o); }};
 }
 
 }  // namespace polyhead::tools

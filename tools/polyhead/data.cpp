@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace grammar = data::grammar;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct DataOptions {
   std::string out;
   int size = grammar::find_split("train").size;
   std::uint64_t seed = 1;
@@ -56,7 +56,7 @@ struct Section {
   GrammarStatistics statistics;
 };
 
-Section make_section(const Options& o, const std::string& name) {
+Section make_section(const DataOptions& o, const std::string& name) {
   Section section;
   section.statistics.split = name;
   grammar::Generator generator(name, o.seed);
@@ -81,7 +81,7 @@ std::vector<std::string> own_files() {
 }
 
 /// Before anything is generated.
-void check_free(const Options& o) {
+void check_free(const DataOptions& o) {
   if (o.out.empty()) return;
   require<FileError>(!fs::exists(o.out) || fs::is_directory(o.out), o.out, ": a file, expected a folder");
   if (o.overwrite) return;
@@ -108,7 +108,7 @@ void write_folder(const fs::path& folder, const Files& files) {
   for (const auto& [name, bytes] : files) fs::rename(partial(name), folder / name);
 }
 
-int run(const Options& o) {
+int run_data(const DataOptions& o) {
   std::vector<std::string> names = o.splits;
   if (names.empty())
     for (const grammar::Split& split : grammar::splits()) names.emplace_back(split.name);
@@ -147,7 +147,7 @@ int run(const Options& o) {
 Command add_grammar(CLI::App& data) {
   CLI::App* command = data.add_subcommand(
       "grammar", "Write the toy translation language: train.en, train.de and so on, and annotations.jsonl");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<DataOptions>();
   command->add_option("--out", o->out, "folder to write; files that exist are kept, and the command fails")
       ->type_name("DIR");
   command->add_option("--size", o->size, "pairs of train; the other splits have fixed sizes")
@@ -162,7 +162,7 @@ Command add_grammar(CLI::App& data) {
       "--statistics", o->statistics, "print how phenomena, lengths and words are distributed in each split");
   command->add_flag("--json", o->json, "the statistics as one JSON object")->needs(statistics);
   add_threads(*command, o->threads);
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_data(*o); }};
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options : ModelOptions {
+struct EvaluateOptions : ModelOptions {
   std::string split = "test", source, output, sentences;
   std::vector<std::string> targets, metrics{"bleu", "chrf", "exact_match", "loss"};
   int limit = 0;  ///< 0: none
@@ -42,13 +42,13 @@ std::vector<std::string> text_metrics() {
   return names;
 }
 
-bool any_of(const Options& o, const std::vector<std::string>& names) {
+bool any_of(const EvaluateOptions& o, const std::vector<std::string>& names) {
   return std::any_of(o.metrics.begin(), o.metrics.end(),
                      [&](const std::string& m) { return contains(names, m); });
 }
 
 /// What --set may change: where a split comes from only when one is read.
-std::vector<std::string> settings(const Options& o) {
+std::vector<std::string> settings(const EvaluateOptions& o) {
   std::vector<std::string> result{"decoding.*", "evaluation.*", "data.max_length"};
   if (o.source.empty())
     for (std::string& key : split_settings()) result.push_back(std::move(key));
@@ -73,7 +73,7 @@ TestSet annotated_set(AnnotatedSplit&& split) {
   return set;
 }
 
-TestSet split_set(const Options& o, const train::Config& config) {
+TestSet split_set(const EvaluateOptions& o, const train::Config& config) {
   const std::vector<std::string> splits{"train", "valid", "test"};
   require(contains(splits, o.split), "--split: \"", o.split, "\", but data.task ", config.data.task, " has ",
           fmt::format("{}", fmt::join(splits, ", ")), " only");
@@ -87,14 +87,14 @@ TestSet split_set(const Options& o, const train::Config& config) {
   return {o.split, std::move(text.source), {std::move(text.target)}};
 }
 
-TestSet file_set(const Options& o) {
+TestSet file_set(const EvaluateOptions& o) {
   TestSet set{o.source, read_input(o.source).lines, {}};
   for (const std::string& path : o.targets)
     set.references.push_back(read_beside(path, o.source, set.source.size()));
   return set;
 }
 
-std::vector<TestSet> test_sets(const Options& o, const train::Config& config) {
+std::vector<TestSet> test_sets(const EvaluateOptions& o, const train::Config& config) {
   std::vector<TestSet> sets;
   if (!o.source.empty()) {
     sets.push_back(file_set(o));
@@ -119,7 +119,7 @@ metrics::Score model_score(const std::string& metric, const train::Figures& figu
           {{"pairs", corpus.size()}, {"target_tokens", static_cast<double>(corpus.target_tokens())}}};
 }
 
-Scores model_scores(const Options& o, const train::LoadedModel& loaded, const TestSet& set) {
+Scores model_scores(const EvaluateOptions& o, const train::LoadedModel& loaded, const TestSet& set) {
   const data::ParallelText text{set.name, set.source, set.references.front()};
   const data::ParallelCorpus corpus = train::loss_corpus(loaded.config, text, loaded.pipeline);
   if (corpus.report().kept < corpus.report().read)
@@ -142,7 +142,8 @@ struct Evaluation {
   train::ProbingReport probing;
 };
 
-void translate(const Options& o, const train::LoadedModel& loaded, const TestSet& set, Evaluation& result) {
+void translate(const EvaluateOptions& o, const train::LoadedModel& loaded, const TestSet& set,
+               Evaluation& result) {
   SentenceProgress progress("translated", static_cast<std::int64_t>(set.source.size()));
   const auto translated = [&](std::int64_t n) { progress.add(n); };
   std::int64_t cropped = 0;
@@ -165,7 +166,7 @@ void translate(const Options& o, const train::LoadedModel& loaded, const TestSet
   warn_cropped(cropped, loaded.config);
 }
 
-Evaluation evaluate(const Options& o, const train::LoadedModel& loaded, const TestSet& set) {
+Evaluation evaluate(const EvaluateOptions& o, const train::LoadedModel& loaded, const TestSet& set) {
   const std::vector<std::string> of_text = text_metrics(), of_loss = model_metrics();
   Evaluation result;
   Scores of_model;
@@ -201,7 +202,7 @@ std::string report_table(const std::vector<TestSet>& sets, const std::vector<Eva
   return scores + (scores.empty() ? "" : "\n") + probing_table(rows);
 }
 
-void write_texts(const Options& o, const std::vector<TestSet>& sets,
+void write_texts(const EvaluateOptions& o, const std::vector<TestSet>& sets,
                  const std::vector<Evaluation>& evaluations) {
   if (!o.output.empty()) {
     std::string text;
@@ -216,7 +217,7 @@ void write_texts(const Options& o, const std::vector<TestSet>& sets,
   }
 }
 
-void check_metrics(const Options& o) {
+void check_metrics(const EvaluateOptions& o) {
   std::vector<std::string> known = text_metrics();
   for (std::string& metric : model_metrics()) known.push_back(std::move(metric));
   for (const std::string& metric : o.metrics)
@@ -224,7 +225,7 @@ void check_metrics(const Options& o) {
             fmt::format("{}", fmt::join(known, ", ")));
 }
 
-int run(const Options& o) {
+int run_evaluate(const EvaluateOptions& o) {
   check_metrics(o);
   const train::LoadedModel loaded = load(o, settings(o));
   const std::vector<TestSet> sets = test_sets(o, loaded.config);
@@ -243,7 +244,7 @@ int run(const Options& o) {
 Command add_evaluate(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("evaluate", "Translate a test set and compare it with its references");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<EvaluateOptions>();
   add_model(*command, *o);
   CLI::Option* split =
       command
@@ -284,7 +285,7 @@ Command add_evaluate(CLI::App& program) {
       ->excludes(source);
   command->add_option("--output", o->output, "write the translations here")->type_name("FILE");
   add_decoding(*command, *o);
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_evaluate(*o); }};
 }
 
 }  // namespace polyhead::tools

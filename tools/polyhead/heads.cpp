@@ -74,14 +74,14 @@ std::string report_json(const MeasureOptions& o, const train::LoadedModel& loade
 }
 
 /// A column of the table: one figure of every head of a kind.
-struct Column {
+struct GoldColumn {
   std::string title;
   std::size_t relation;
   bool error_rate;
 };
 
-std::vector<Column> columns_of(const GoldComparison& comparison, std::size_t head) {
-  std::vector<Column> columns;
+std::vector<GoldColumn> columns_of(const GoldComparison& comparison, std::size_t head) {
+  std::vector<GoldColumn> columns;
   for (std::size_t r = 0; r < comparison.relations.size(); ++r) {
     if (!comparison.agreements[head][r]) continue;
     const std::string title(name(comparison.relations[r].relation));
@@ -91,14 +91,15 @@ std::vector<Column> columns_of(const GoldComparison& comparison, std::size_t hea
   return columns;
 }
 
-std::string cell(const Column& column, const std::string& text) {
+std::string cell(const GoldColumn& column, const std::string& text) {
   return fmt::format("  {:>{}}", text, std::max<std::size_t>(column.title.size(), 12));
 }
 
-std::string head_row(const GoldComparison& comparison, std::size_t h, const std::vector<Column>& columns) {
+std::string head_row(const GoldComparison& comparison, std::size_t h,
+                     const std::vector<GoldColumn>& columns) {
   const heads::Head& head = comparison.heads[h];
   std::string row = fmt::format("{:7}  {:>5}  {:>4}", name(head.site.kind), head.site.layer, head.head);
-  for (const Column& c : columns) {
+  for (const GoldColumn& c : columns) {
     const RelationAgreement& agreement = *comparison.agreements[h][c.relation];
     row += cell(
         c, fmt::format("{:.4f}", c.error_rate ? agreement.alignment.error_rate() : agreement.edges.mass()));
@@ -106,9 +107,9 @@ std::string head_row(const GoldComparison& comparison, std::size_t h, const std:
   return row + '\n';
 }
 
-std::string baseline_row(const GoldComparison& comparison, const std::vector<Column>& columns) {
+std::string baseline_row(const GoldComparison& comparison, const std::vector<GoldColumn>& columns) {
   std::string row = fmt::format("{:20}", "best fixed offset");
-  for (const Column& c : columns) {
+  for (const GoldColumn& c : columns) {
     const RelationBaseline& baseline = comparison.relations[c.relation];
     const OffsetScore best = c.error_rate ? *baseline.error_rate : baseline.edges.mass();
     row += cell(c, fmt::format("{:+d}: {:.4f}", best.offset, best.score));
@@ -121,11 +122,11 @@ std::string comparison_table(const GoldComparison& comparison) {
   std::string table;
   for (std::size_t h = 0; h < comparison.heads.size(); ++h) {
     const auto kind = comparison.heads[h].site.kind;
-    const std::vector<Column> columns = columns_of(comparison, h);
+    const std::vector<GoldColumn> columns = columns_of(comparison, h);
     if (columns.empty()) continue;
     if (h == 0 || comparison.heads[h - 1].site.kind != kind) {
       table += fmt::format("{}{:7}  {:5}  {:4}", table.empty() ? "" : "\n", "kind", "layer", "head");
-      for (const Column& c : columns) table += cell(c, c.title);
+      for (const GoldColumn& c : columns) table += cell(c, c.title);
       table += '\n';
     }
     table += head_row(comparison, h, columns);

@@ -94,12 +94,13 @@ Json names_json(std::span<const Head> set) {
   return names;
 }
 
-const std::vector<Column>& columns() {
-  static const std::vector<Column> all{{"importance", &heads::HeadFigures::importance},
-                                       {"importance_normalized", &heads::HeadFigures::importance_normalized},
-                                       {"leave_one_out", &heads::HeadFigures::leave_one_out},
-                                       {"confidence", &heads::HeadFigures::confidence},
-                                       {"output_norm", &heads::HeadFigures::output_norm}};
+const std::vector<FigureColumn>& figure_columns() {
+  static const std::vector<FigureColumn> all{
+      {"importance", &heads::HeadFigures::importance},
+      {"importance_normalized", &heads::HeadFigures::importance_normalized},
+      {"leave_one_out", &heads::HeadFigures::leave_one_out},
+      {"confidence", &heads::HeadFigures::confidence},
+      {"output_norm", &heads::HeadFigures::output_norm}};
   return all;
 }
 
@@ -283,10 +284,11 @@ struct Correlation {
 std::vector<Correlation> correlations(const heads::HeadFigures& figures) {
   std::vector<Correlation> result;
   if (figures.heads.size() < 3) return result;
-  for (std::size_t i = 0; i < columns().size(); ++i)
-    for (std::size_t j = i + 1; j < columns().size(); ++j)
-      result.push_back({columns()[i].first, columns()[j].first,
-                        metrics::spearman(figures.*columns()[i].second, figures.*columns()[j].second)});
+  for (std::size_t i = 0; i < figure_columns().size(); ++i)
+    for (std::size_t j = i + 1; j < figure_columns().size(); ++j)
+      result.push_back(
+          {figure_columns()[i].first, figure_columns()[j].first,
+           metrics::spearman(figures.*figure_columns()[i].second, figures.*figure_columns()[j].second)});
   return result;
 }
 
@@ -295,7 +297,7 @@ std::string importance_json(Json report, const heads::HeadFigures& figures) {
   for (std::size_t h = 0; h < figures.heads.size(); ++h) {
     const Head& head = figures.heads[h];
     Json entry{{"kind", nn::name(head.site.kind)}, {"layer", head.site.layer}, {"head", head.head}};
-    for (const auto& [name, column] : columns()) entry[name] = (figures.*column)[h];
+    for (const auto& [name, column] : figure_columns()) entry[name] = (figures.*column)[h];
     report["heads"].push_back(std::move(entry));
   }
   report["rank_correlations"] = Json::array();
@@ -307,11 +309,11 @@ std::string importance_json(Json report, const heads::HeadFigures& figures) {
 
 std::string importance_table(const heads::HeadFigures& figures) {
   std::string table = fmt::format("{:14}", "head");
-  for (const auto& [name, column] : columns()) table += fmt::format("  {:>12}", name);
+  for (const auto& [name, column] : figure_columns()) table += fmt::format("  {:>12}", name);
   table += '\n';
   for (std::size_t h = 0; h < figures.heads.size(); ++h) {
     table += fmt::format("{:14}", heads::name(figures.heads[h]));
-    for (const auto& [name, column] : columns())
+    for (const auto& [name, column] : figure_columns())
       table += fmt::format("  {:>{}.5f}", (figures.*column)[h],
                            std::max<std::size_t>(12, std::string_view(name).size()));
     table += '\n';

@@ -34,8 +34,8 @@ nlohmann::ordered_json header(const MeasureOptions& options, const train::Loaded
 nlohmann::ordered_json names_json(std::span<const heads::Head> set);
 
 /// The figures of heads by name.
-using Column = std::pair<const char*, std::vector<double> heads::HeadFigures::*>;
-const std::vector<Column>& columns();
+using FigureColumn = std::pair<const char*, std::vector<double> heads::HeadFigures::*>;
+const std::vector<FigureColumn>& figure_columns();
 /// heads::head_figures() with progress.
 heads::HeadFigures measure(const MeasureOptions& options, const train::LoadedModel& loaded,
                            const heads::Text& text);

@@ -33,7 +33,7 @@ struct Curve {
 
 std::vector<std::string> order_names() {
   std::vector<std::string> names;
-  for (const auto& [name, column] : columns()) names.emplace_back(name);
+  for (const auto& [name, column] : figure_columns()) names.emplace_back(name);
   names.insert(names.end(), {"random", "greedy"});
   return names;
 }
@@ -53,8 +53,8 @@ std::vector<Curve> orders_of(const CurveOptions& o, const std::string& scope,
     } else if (order == "greedy") {
       curves.push_back({scope, order, {}, heads::greedy_order(in_scope, loss), {}});
     } else {
-      const auto column =
-          std::find_if(columns().begin(), columns().end(), [&](const Column& c) { return c.first == order; });
+      const auto column = std::find_if(figure_columns().begin(), figure_columns().end(),
+                                       [&](const FigureColumn& c) { return c.first == order; });
       std::vector<double> values;
       for (std::size_t h = 0; h < figures.heads.size(); ++h)
         if (scope == "all" || scope == nn::name(figures.heads[h].site.kind))

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct InspectOptions {
   std::string model;
   bool json = false;
 };
@@ -65,7 +65,7 @@ std::string text_of(const Json& d) {
   return text + "\nconfig\n" + d["config"].get<std::string>();
 }
 
-int run(const Options& o) {
+int run_inspect(const InspectOptions& o) {
   const std::string path = train::resolve_checkpoint(o.model);
   const Json description = describe(path, train::read_checkpoint(path));
   write_output("", o.json ? description.dump() + '\n' : text_of(description));
@@ -77,12 +77,12 @@ int run(const Options& o) {
 Command add_inspect(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "inspect", "Show what a checkpoint holds: configuration, parameters, training state");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<InspectOptions>();
   command->add_option("MODEL", o->model, "checkpoint, or run folder (its best, else its last)")
       ->required()
       ->type_name("RUN|CHECKPOINT");
   command->add_flag("--json", o->json, "one JSON object");
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_inspect(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -14,7 +14,7 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options {
+struct MetricsOptions {
   std::string hypothesis, baseline, significance = "bootstrap";
   std::vector<std::string> references, metrics{"bleu", "chrf", "ter"};
   metrics::Options options;
@@ -23,7 +23,7 @@ struct Options {
 };
 
 /// The metrics of every line, separated by tabs.
-std::string sentence_scores(const Options& o, const std::vector<std::string>& hypotheses,
+std::string sentence_scores(const MetricsOptions& o, const std::vector<std::string>& hypotheses,
                             const std::vector<std::vector<std::string>>& references) {
   std::string text;
   for (std::size_t line = 0; line < hypotheses.size(); ++line) {
@@ -39,7 +39,7 @@ std::string sentence_scores(const Options& o, const std::vector<std::string>& hy
 
 using Tests = std::vector<std::pair<std::string, metrics::PairedTest>>;
 
-Tests significance_tests(const Options& o, const std::vector<std::string>& hypotheses,
+Tests significance_tests(const MetricsOptions& o, const std::vector<std::string>& hypotheses,
                          const std::vector<std::vector<std::string>>& references) {
   const std::vector<std::string> baseline = read_beside(o.baseline, o.hypothesis, hypotheses.size());
   const auto test =
@@ -52,7 +52,7 @@ Tests significance_tests(const Options& o, const std::vector<std::string>& hypot
   return tests;
 }
 
-std::string tested_json(const Options& o, const Scores& scores, const Tests& tests) {
+std::string tested_json(const MetricsOptions& o, const Scores& scores, const Tests& tests) {
   nlohmann::ordered_json report = scores_object(scores);
   for (const auto& [metric, test] : tests) {
     nlohmann::ordered_json& entry = report[metric]["significance"];
@@ -70,7 +70,7 @@ std::string tested_json(const Options& o, const Scores& scores, const Tests& tes
   return report.dump() + '\n';
 }
 
-std::string tested_table(const Options& o, const Tests& tests) {
+std::string tested_table(const MetricsOptions& o, const Tests& tests) {
   std::string table = fmt::format("{:15}{:>10}{:>10}{:>12}{:>9}{}\n", "metric", "baseline", "system",
                                   "difference", "p", o.significance == "bootstrap" ? "   95% interval" : "");
   for (const auto& [metric, test] : tests) {
@@ -83,7 +83,7 @@ std::string tested_table(const Options& o, const Tests& tests) {
   return table;
 }
 
-int run(const Options& o) {
+int run_metrics(const MetricsOptions& o) {
   for (const std::string& metric : o.metrics) metrics::find_metric(metric);  // before any file is read
   const std::vector<std::string> hypotheses = read_input(o.hypothesis).lines;
   std::vector<std::vector<std::string>> references;
@@ -109,7 +109,7 @@ int run(const Options& o) {
 Command add_metrics(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("metrics", "Compare translations with references: BLEU, chrF, TER and others");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<MetricsOptions>();
   command->add_option("--hypothesis", o->hypothesis, "translations, a sentence a line, plain or gzip")
       ->required()
       ->type_name("FILE");
@@ -164,7 +164,7 @@ Command add_metrics(CLI::App& program) {
       ->needs(baseline);
   add_seed(*command, o->resampling.seed, "of the test's random numbers")->needs(baseline);
   add_threads(*command, o->resampling.threads);
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_metrics(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ReportOptions {
   std::string path, page;
   int threads = 1;
 };
@@ -24,7 +24,7 @@ fs::path default_page(const std::string& path) {
   return fs::path(path).replace_extension(".report.html");
 }
 
-int run(const Options& o) {
+int run_report(const ReportOptions& o) {
   const fs::path page = o.page.empty() ? default_page(o.path) : fs::path(o.page);
   fs::path data = page;
   data.replace_extension(".json");
@@ -43,13 +43,13 @@ Command add_report(CLI::App& program) {
                                              "Show an experiment, a run or a checkpoint on one page of HTML "
                                              "that needs nothing but itself, with its data as "
                                              "JSON beside it");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ReportOptions>();
   command->add_option("DIR", o->path, "folder of polyhead ablate, run folder, or checkpoint")
       ->required()
       ->type_name("DIR|CHECKPOINT");
   command->add_option("--out", o->page, "the page; DIR/report.html where not given")->type_name("FILE.html");
   add_threads(*command, o->threads);
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_report(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -8,12 +8,12 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options : ModelOptions {
+struct ScoreOptions : ModelOptions {
   std::string source, target;
   bool pieces = false;
 };
 
-int run(const Options& o) {
+int run_score(const ScoreOptions& o) {
   const train::LoadedModel loaded = load(o, {"data.max_length"});
   const std::vector<std::string> source = read_input(o.source).lines,
                                  target = read_beside(o.target, o.source, source.size());
@@ -43,7 +43,7 @@ int run(const Options& o) {
 Command add_score(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "score", "Log-probability of given translations: natural logarithm, end token included, one a line");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ScoreOptions>();
   add_model(*command, *o);
   command->add_option("--source", o->source, "text file, plain or gzip; long lines are cut as by translate")
       ->required()
@@ -60,7 +60,7 @@ Command add_score(CLI::App& program) {
       "targets are pieces of the vocabulary, as translate --pieces writes them; one that ends with "
       "<s> was cut, and is scored without an end token");
   add_overrides(*command, o->overrides);
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_score(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -14,14 +14,14 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options : ConfigOptions {
+struct TrainOptions : ConfigOptions {
   std::string out;
   bool resume = false;
   int threads = 1;
 };
 
 /// A file, else when resuming the run's own, else the built-in default.
-train::Config chosen_configuration(const Options& o) {
+train::Config chosen_configuration(const TrainOptions& o) {
   ConfigOptions chosen = o;
   if (chosen.config.empty() && o.resume && !o.out.empty()) {
     const std::string of_run = train::RunFolder(o.out).config();
@@ -30,7 +30,7 @@ train::Config chosen_configuration(const Options& o) {
   return configuration(chosen);
 }
 
-int run(const Options& o) {
+int run_train(const TrainOptions& o) {
   const train::Config config = chosen_configuration(o);
   const std::string folder = o.out.empty() ? "runs/" + config.name : o.out;
   TrainingProgress progress(config.training);
@@ -50,12 +50,12 @@ int run(const Options& o) {
 
 Command add_train(CLI::App& program) {
   CLI::App* command = program.add_subcommand("train", "Train a Transformer as a YAML file says");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TrainOptions>();
   add_configuration(*command, *o);
   command->add_option("--out", o->out, "run folder; runs/NAME by default");
   command->add_flag("--resume", o->resume, "go on from the newest checkpoint of the run folder");
   add_threads(*command, o->threads);
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_train(*o); }};
 }
 
 }  // namespace polyhead::tools

@@ -8,14 +8,14 @@
 namespace polyhead::tools {
 namespace {
 
-struct Options : ModelOptions {
+struct TranslateOptions : ModelOptions {
   std::string input, output;
   bool pieces = false, scores = false;
 };
 
 /// The lines of one sentence's hypotheses, in the form of Marian's n-best lists where there may be several.
 std::string lines_of(std::size_t sentence, const std::vector<decode::Hypothesis>& hypotheses,
-                     const train::LoadedModel& loaded, const Options& o) {
+                     const train::LoadedModel& loaded, const TranslateOptions& o) {
   std::string text;
   for (const decode::Hypothesis& h : hypotheses) {
     if (o.scores) text += number_text(h.log_probability) + '\t';
@@ -29,7 +29,7 @@ std::string lines_of(std::size_t sentence, const std::vector<decode::Hypothesis>
   return text;
 }
 
-int run(const Options& o) {
+int run_translate(const TranslateOptions& o) {
   const train::LoadedModel loaded = load(o, {"decoding.*", "data.max_length"});
   const std::vector<std::string> lines = read_input(o.input).lines;
   SentenceProgress progress("translated", static_cast<std::int64_t>(lines.size()));
@@ -49,7 +49,7 @@ int run(const Options& o) {
 Command add_translate(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("translate", "Translate lines of text, one by one: N lines in, N lines out");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TranslateOptions>();
   add_model(*command, *o);
   add_decoding(*command, *o);
   command
@@ -63,7 +63,7 @@ Command add_translate(CLI::App& program) {
                     "write the pieces of the target vocabulary instead of text; a last <s> marks a "
                     "translation cut at the length limit, which has no end token");
   command->add_flag("--scores", o->scores, "write each log-probability and a tab before its line");
-  return {command, [o] { return run(*o); }};
+  return {command, [o] { return run_translate(*o); }};
 }
 
 }  // namespace polyhead::tools
