@@ -29,8 +29,8 @@ struct Group {
   std::int64_t cells = 0, finished = 0, diverged = 0, failed = 0;
   Costs costs = {};
   double learning_rate = 0, tokens_per_second = 0;
-  std::vector<Figure> figures =
-      {};  ///< of all sentences by metrics, then splits; then the same of each phenomenon
+  /// Of all sentences by metrics, then splits; then the same of each phenomenon.
+  std::vector<Figure> figures = {};
 };
 
 /// By controls, then points. Cells without a result yet are counted in `cells` alone.
