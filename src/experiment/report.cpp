@@ -60,7 +60,7 @@ std::string plural(std::size_t count, const std::string& what) {
 void add_cell_curves(Json& report, const std::string& folder) {
   std::set<std::string> seen;
   for (const Json& cell : report["experiment"]["cells"]) {
-    const std::string id = cell["cell"], log = train::RunFolder(folder + "/cells/" + id).log();
+    const std::string id = cell["cell"], log = train::RunFolder(concat(folder, "/cells/", id)).log();
     if (!fs::exists(log) || !seen.insert(id).second) continue;
     Json curve = curve_json(log);
     curve["name"] = id;
