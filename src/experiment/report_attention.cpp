@@ -14,7 +14,6 @@ namespace polyhead::experiment {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using nn::AttentionKind;
 
 /// Sentence pairs that are shown, the ids of a side of one, and the bytes of all weights together, at most.
 constexpr std::size_t most_pairs = 24, most_ids = 80, most_bytes = 4 << 20;

@@ -172,7 +172,7 @@ OutputFigures OutputStatistics::figures(std::size_t head) const {
 
 double OutputStatistics::cosine(std::size_t head, std::size_t other) const {
   if (head == other) return 1;
-  const auto [first, second] = std::minmax(place(head).head, place(other).head);
+  const auto [first, second] = std::minmax({place(head).head, place(other).head});
   const Sums& sums = sums_[place(head).site];
   const std::size_t i = first * sums.norms.size() + second;
   return sums.cosines[i] / sums.cosine_rows[i];
