@@ -22,7 +22,7 @@ auto identity(const Measure& m) { return std::tie(m.split, m.metric, m.phenomeno
 /// What tells a cell from others with the same id.
 std::string identity(const Row& row) {
   std::string text = concat(row.cell, '\n', row.control, '\n', row.trial.value_or(-1), '\n', row.seed);
-  for (const auto& [key, value] : row.grid) text += "\n" + key + "=" + value;
+  for (const auto& [key, value] : row.grid) text += concat('\n', key, '=', value);
   return text;
 }
 

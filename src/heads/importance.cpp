@@ -45,11 +45,11 @@ std::vector<double> batch_importance(const nn::Transformer& model, Exec& exec, s
   tape.backward(model.loss({.tape = tape, .parameters = model.parameters(), .attention = &hook}, sources,
                            decode::shift(exec.activations, targets), targets.ids, {}));
   std::vector<double> sums(heads.size());
-  for (const auto& [site, gradient] : gradients)
+  for (const auto& of_site : gradients)
     dispatch(dtype, [&]<class T>() {
-      const auto count = static_cast<std::size_t>(gradient.cols());
-      const std::size_t first = index_of(heads, site, 0);
-      const auto values = gradient.template span<T>();
+      const auto count = static_cast<std::size_t>(of_site.second.cols());
+      const std::size_t first = index_of(heads, of_site.first, 0);
+      const auto values = of_site.second.template span<T>();
       for (std::size_t i = 0; i < values.size(); ++i)
         sums[first + i % count] += std::abs(static_cast<double>(values[i]));
     });
