@@ -23,13 +23,6 @@ Arguments bench_train(const Arguments& more) {
   return arguments;
 }
 
-std::vector<json> json_lines(const std::string& text) {
-  std::vector<json> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
-  return lines;
-}
-
 TEST(BenchTrain, ReportsItsFiguresAsJson) {
   const Outcome outcome = run(bench_train({"--json", "--profile"}));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -93,7 +86,7 @@ TEST(BenchTrain, WritesItsBatches) {
   const std::string path = fresh_path("batches.jsonl");
   const Outcome outcome = run(bench_train({"--json", "--write-batches", path}));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const std::vector<json> batches = json_lines(read_text(path));
+  const std::vector<json> batches = read_json_lines(path);
   ASSERT_EQ(batches.size(), 2U);
   std::size_t target_tokens = 0;
   for (const json& batch : batches) {
@@ -119,7 +112,7 @@ TEST(BenchTrain, TrainsOnRandomSentencesOfOneLength) {
   EXPECT_GT(report["arena_bytes"], 0);
   EXPECT_LT(report["arena_bytes"], report["peak_memory_bytes"]);
   std::set<int> ids;
-  for (const json& batch : json_lines(read_text(path)))
+  for (const json& batch : read_json_lines(path))
     for (const char* side : {"source", "target"}) {
       ASSERT_EQ(batch[side].size(), 4U);
       for (const json& sentence : batch[side]) {
@@ -201,7 +194,7 @@ TEST(BenchDecode, DecodesWhatTranslateDoes) {
   EXPECT_EQ(report["sentences"], 20);
   EXPECT_FALSE(report.contains("profile"));
 
-  const std::vector<json> sources = json_lines(read_text(path));
+  const std::vector<json> sources = read_json_lines(path);
   ASSERT_EQ(sources.size(), 20U);
   std::size_t source_tokens = 0;
   for (const json& line : sources) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tools/program.h"
 
@@ -17,13 +16,6 @@ using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::vector<json> read_jsonl(const std::string& path) {
-  std::vector<json> lines;
-  std::istringstream text(read_text(path));
-  for (std::string line; std::getline(text, line);) lines.push_back(json::parse(line));
-  return lines;
-}
 
 void expect_estimate(const json& estimate) {
   ASSERT_EQ(estimate.size(), 3u);
@@ -47,7 +39,7 @@ TEST(EvaluateGrammar, AddsWhatEachPhenomenonComesTo) {
   EXPECT_GT(report["phenomena"].size(), 5u);
 
   // What the sentences' lines say adds up to the report.
-  const std::vector<json> lines = read_jsonl(sentences);
+  const std::vector<json> lines = read_json_lines(sentences);
   ASSERT_EQ(lines.size(), 30u);
   int probes = 0, slots = 0, contrasts = 0, without_attractors = 0;
   for (const json& line : lines) {
@@ -95,7 +87,7 @@ TEST(EvaluateGrammar, MeasuresAllSplits) {
   const Outcome outcome = run(as_json);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(run(again).out, outcome.out);
-  EXPECT_EQ(read_jsonl(sentences).size(), 17u * 5);
+  EXPECT_EQ(read_json_lines(sentences).size(), 17u * 5);
   const auto report = nlohmann::ordered_json::parse(outcome.out);
   std::vector<std::string> splits;
   for (const auto& [name, of_split] : report["splits"].items()) {

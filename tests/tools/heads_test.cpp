@@ -176,9 +176,8 @@ TEST(Heads, AreDiagnosedDuringTraining) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     std::vector<json> updates;
-    std::istringstream log(read_text(out + "/train.jsonl"));
-    for (std::string line; std::getline(log, line);)
-      if (json entry = json::parse(line); entry.contains("loss")) updates.push_back(std::move(entry));
+    for (json& entry : read_json_lines(out + "/train.jsonl"))
+      if (entry.contains("loss")) updates.push_back(std::move(entry));
     return updates;
   };
   const std::vector<json> updates = train(folder, {"--set", "training.diagnostics_every=2"});

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +24,8 @@ const std::string& scratch_folder();
 std::string fresh_path(const std::string& name);
 
 std::string read_text(const std::string& path);
+/// A value a line.
+std::vector<nlohmann::json> read_json_lines(const std::string& path);
 /// Writes a file of its own and gives its path.
 std::string write_text(const std::string& name, const std::string& text);
 

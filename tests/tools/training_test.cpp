@@ -53,10 +53,8 @@ void expect_equal(const std::string& first_path, const std::string& second_path)
 
 /// The losses of the log's updates, by their place in it; every step must be there once.
 std::vector<double> losses(const std::string& run) {
-  std::ifstream log(run + "/train.jsonl");
   std::vector<double> result;
-  for (std::string line; std::getline(log, line);) {
-    const json entry = json::parse(line);
+  for (const json& entry : read_json_lines(run + "/train.jsonl")) {
     if (!entry.contains("loss")) continue;
     result.push_back(entry.at("loss"));
     EXPECT_EQ(entry.at("step"), result.size());
