@@ -72,12 +72,17 @@ def write_op(file, case, y, variables, **constants):
 # ---- ops
 
 
+def weights_of(q, k, heads, bias):
+    """One sentence: q [n, h·d_k], k [m, h·d_k], bias [n, m] -> [h, n, m]."""
+    split = lambda x: x.reshape(x.shape[0], heads, -1).transpose(0, 1)
+    q, k = split(q), split(k)
+    return torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[2]) + bias, dim=-1)
+
+
 def attend(q, k, v, heads, bias):
     """One sentence: q [n, h·d_k], k [m, h·d_k], v [m, h·d_v], bias [n, m] -> [n, h·d_v]."""
     split = lambda x: x.reshape(x.shape[0], heads, -1).transpose(0, 1)
-    q, k, v = split(q), split(k), split(v)
-    weights = torch.softmax(q @ k.transpose(1, 2) / math.sqrt(q.shape[2]) + bias, dim=-1)
-    return (weights @ v).transpose(0, 1).reshape(q.shape[1], -1)
+    return (weights_of(q, k, heads, bias) @ split(v)).transpose(0, 1).reshape(q.shape[0], -1)
 
 
 def write_attention(file, case, heads, d_k, d_v, queries, keys, is_causal=False, with_mask=False):
@@ -97,6 +102,24 @@ def write_attention(file, case, heads, d_k, d_v, queries, keys, is_causal=False,
     group = write_op(file, case, torch.cat(outputs), {"q": q, "k": k, "v": v}, query_lengths=queries, key_lengths=keys)
     if with_mask:
         write(group, "mask", mask)
+    group.attrs["heads"], group.attrs["causal"] = heads, int(is_causal)
+
+
+def write_head_cosine(file):
+    heads, x = 3, random(5, 12)
+    parts = x.split(4, dim=1)
+    pairs = [F.cosine_similarity(a, b, dim=1).sum() for a in parts for b in parts]
+    group = write_op(file, "head_cosine", (sum(pairs) / heads ** 2).reshape(1), {"x": x})
+    group.attrs["heads"] = heads
+
+
+def write_attention_overlap(file, case, heads, d_k, queries, keys, is_causal=False):
+    q, k, total = random(sum(queries), heads * d_k), random(sum(keys), heads * d_k), 0
+    for qs, ks in zip(q.split(queries), k.split(keys)):
+        mask = torch.full((len(qs), len(ks)), -math.inf).triu(1 + len(ks) - len(qs)) if is_causal else 0
+        weights = weights_of(qs, ks, heads, mask)
+        total = total + sum((a * b).sum() for a in weights for b in weights) / heads ** 2
+    group = write_op(file, case, total.reshape(1), {"q": q, "k": k}, query_lengths=queries, key_lengths=keys)
     group.attrs["heads"], group.attrs["causal"] = heads, int(is_causal)
 
 
@@ -137,6 +160,9 @@ def write_ops(file):
     write_attention(file, "attention_cross", 4, 2, 3, [2, 5, 1], [3, 2, 6])
     write_attention(file, "attention_mask", 2, 4, 4, [3, 4], [5, 2], with_mask=True)
     write_attention(file, "attention_long", 1, 2, 2, [40, 2], [300, 270])
+    write_head_cosine(file)
+    write_attention_overlap(file, "attention_overlap_self", 3, 2, [4, 1, 3], [4, 1, 3], is_causal=True)
+    write_attention_overlap(file, "attention_overlap_cross", 2, 3, [2, 40], [3, 36])
 
 
 # ---- layers and models; `paths` maps our names to functions of a module's tensors

@@ -7,10 +7,7 @@
 #include "polyhead/kernels/small_matmul.h"
 
 namespace polyhead::ops {
-namespace {
-
-using namespace attention;
-namespace simd = kernels::simd;
+namespace attention {
 
 std::int64_t longest(const Segments& segments) {
   std::int64_t most = 0;
@@ -35,6 +32,13 @@ void check_segments(const Segments& queries, const Segments& keys, std::int64_t 
     free = std::int64_t{q.begin} + q.length;
   }
 }
+
+}  // namespace attention
+
+namespace {
+
+using namespace attention;
+namespace simd = kernels::simd;
 
 /// Everything that stays the same over the sentences and heads of one call.
 template <class T>

@@ -8,9 +8,16 @@
 #include "polyhead/kernels/random.h"
 #include "polyhead/kernels/simd.h"
 #include "polyhead/tensor/arena.h"
+#include "polyhead/tensor/segments.h"
 
 /// One head of one sentence: what the two ways of computing it share.
 namespace polyhead::ops::attention {
+
+/// Rows of the longest sentence.
+std::int64_t longest(const Segments& segments);
+/// Throws Error unless sentences are within their rows, and those of queries in order.
+void check_segments(const Segments& queries, const Segments& keys, std::int64_t query_rows,
+                    std::int64_t key_rows);
 
 /// Rows of a head within a matrix of all heads; empty when data is null.
 template <class T>
@@ -125,6 +132,19 @@ POLYHEAD_INLINE T finish_scores(const Head<T>& head, std::int64_t i, std::int64_
 template <class T>
 T shift_of(T largest) {
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
+}
+
+/// What makes weights of the exponentials of query i's scores, given their sum. That is 0 where the query sees no key,
+/// and then its weights are too; or where all scores that it sees have overflowed to −∞, which makes them NaN.
+template <class T>
+T weight_scale(const Head<T>& head, std::int64_t i, T sum) {
+  if (sum != 0) return 1 / sum;
+  const std::int64_t count = head.visible(i);
+  const T* mask = head.mask ? head.mask[i] : nullptr;
+  const bool sees =
+      mask ? std::any_of(mask, mask + count, [](T m) { return m > -std::numeric_limits<T>::infinity(); })
+           : count > 0;
+  return sees ? std::numeric_limits<T>::quiet_NaN() : T{0};
 }
 
 /// row <- exp(row − shift) over whole vectors; returns the sum.

@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "polyhead/ops/attention.h"
+#include "polyhead/ops/attention_overlap.h"
 #include "polyhead/ops/cross_entropy.h"
 #include "polyhead/ops/embedding.h"
+#include "polyhead/ops/head_cosine.h"
 #include "polyhead/ops/layer_norm.h"
 #include "polyhead/ops/linear.h"
 #include "polyhead/ops/softmax.h"
@@ -109,6 +111,23 @@ TEST_P(Goldens, MultiHeadAttention) {
     op.causal = golden.number(group, "causal") != 0;
     if (golden.has(group + "/mask")) op.mask = read(group + "/mask");
     check<5>(group, op, {"q", "k", "v", "", ""});
+  }
+}
+
+TEST_P(Goldens, HeadCosine) {
+  const auto heads = static_cast<std::int64_t>(golden.number("head_cosine", "heads"));
+  check<1>("head_cosine", HeadCosine{heads}, {"x"});
+}
+
+TEST_P(Goldens, AttentionOverlap) {
+  for (const std::string group : {"attention_overlap_self", "attention_overlap_cross"}) {
+    const std::vector<Segment> queries = segments(golden.values(group + "/query_lengths")),
+                               keys = segments(golden.values(group + "/key_lengths"));
+    const AttentionOverlap op{.heads = static_cast<std::int64_t>(golden.number(group, "heads")),
+                              .query_segments = {queries, 0},
+                              .key_segments = {keys, 0},
+                              .causal = golden.number(group, "causal") != 0};
+    check<2>(group, op, {"q", "k"});
   }
 }
 
