@@ -120,7 +120,7 @@ void forward_block(const Head<T>& head, std::int64_t first, std::int64_t rows, c
                              head.v.stride, out[first], out.stride, true);
   }
   for (std::int64_t i = 0; i < rows; ++i) {
-    scale_row(out[first + i], sum[i] == 0 ? T{0} : 1 / sum[i], head.value_dim);
+    scale_row(out[first + i], weight_scale(head, first + i, sum[i]), head.value_dim);
     log_sums[first + i] = shift_of(largest[i]) + std::log(sum[i]);
   }
 }

@@ -42,7 +42,7 @@ void softmax(const Head<T>& head, std::int64_t begin, std::int64_t end, T* weigh
   for (std::int64_t i = begin; i < end; ++i) {
     const std::int64_t count = simd::round_up<T>(head.visible(i));
     const T sum = exp_row(weights + i * ld, factors[i - begin], count);
-    factors[i - begin] = sum == 0 ? T{0} : 1 / sum;
+    factors[i - begin] = weight_scale(head, i, sum);
   }
   for (std::int64_t i = begin; i < end; ++i) {
     T* row = weights + i * ld;

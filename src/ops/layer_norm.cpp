@@ -1,6 +1,7 @@
 #include "polyhead/ops/layer_norm.h"
 
 #include <cmath>
+#include <limits>
 
 #include "polyhead/tensor/arena.h"
 
@@ -17,6 +18,8 @@ void normalise(const T* x, const T* gamma, const T* beta, T* y, std::int64_t d, 
 #pragma omp simd reduction(+ : squares)
   for (std::int64_t i = 0; i < d; ++i) squares += (x[i] - mean) * (x[i] - mean);
   rstd = T{1} / std::sqrt(squares / static_cast<T>(d) + eps);
+  // Of a variance that overflows; the row would come out as beta alone.
+  if (rstd == 0) rstd = std::numeric_limits<T>::quiet_NaN();
 #pragma omp simd
   for (std::int64_t i = 0; i < d; ++i) y[i] = gamma[i] * ((x[i] - mean) * rstd) + beta[i];
 }

@@ -17,7 +17,8 @@ namespace polyhead::ops {
 /// replacement [1 or Nq, h·d_v] or empty (zero) -> y [Nq, h·d_v].
 /// Sentence i of the queries attends to sentence i of the keys. Rows outside every segment give zero.
 /// Causal masks align at the end: query i of n sees keys 0 … i + (m − n) of m, so one new row sees all of a
-/// cache. A query with no key to see gives zero. Backward gives the gradients of q, k, v, ξ and replacement.
+/// cache. A query with no key to see gives zero, one whose scores all overflow NaN. Backward gives the gradients of
+/// q, k, v, ξ and replacement.
 /// Throws Error when extents, segments or optional tensors do not fit.
 struct MultiHeadAttention {
   std::int64_t heads = 1;     ///< h
