@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <unordered_map>
 
+#include "character_map.h"
 #include "kinds.h"
 #include "polyhead/core/error.h"
 
@@ -18,6 +19,11 @@ using Processor = sentencepiece::SentencePieceProcessor;
 
 /// Throws FileError unless `bytes` is a model whose special ids are ours; `name` says where it came from.
 std::unique_ptr<Processor> parse(std::string_view bytes, const std::string& name) {
+  try {
+    check_character_maps(bytes);
+  } catch (const FileError& error) {
+    throw FileError(concat(name, ": not a SentencePiece model (", error.what(), ")"));
+  }
   auto processor = std::make_unique<Processor>();
   const auto status = processor->LoadFromSerializedProto({bytes.data(), bytes.size()});
   require<FileError>(status.ok(), name, ": not a SentencePiece model (", status.message(), ")");
@@ -126,12 +132,16 @@ std::unique_ptr<Tokenizer> parse_sentencepiece(std::string_view bytes) {
 }
 
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& path) {
+  constexpr std::size_t most = std::size_t{64} << 20;
+  const bool is_file = std::filesystem::is_regular_file(path);  // devices and pipes may never end
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  const std::string bytes = content.str();
-  require<FileError>(!bytes.empty(), "tokenizer model \"", path, "\": cannot be read or is empty");
-  return std::make_unique<SentencePieceTokenizer>(parse(bytes, path), bytes);
+  std::string bytes(is_file ? std::min<std::size_t>(std::filesystem::file_size(path), most + 1) : 0, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  require<FileError>(file.good() && !bytes.empty(), "tokenizer model \"", path,
+                     "\": cannot be read or is empty");
+  require<FileError>(bytes.size() <= most, "tokenizer model \"", path, "\": larger than ", most, " bytes");
+  auto processor = parse(bytes, path);
+  return std::make_unique<SentencePieceTokenizer>(std::move(processor), std::move(bytes));
 }
 
 }  // namespace polyhead::text
