@@ -1,8 +1,6 @@
 #include "polyhead/config/yaml.h"
 
 #include <algorithm>
-#include <fstream>
-#include <system_error>
 
 #include "polyhead/config/settings.h"
 #include "polyhead/core/unicode.h"
@@ -100,7 +98,10 @@ class Reader {
       const auto is_key = [&key = key](const Field& field) { return field.key == key; };
       if (std::any_of(section.fields.begin(), section.fields.end(), is_key)) continue;
       const std::string key_path = join(path, key);
-      report(value.place, key_path, concat("unknown key, did you mean ", nearest(key_path, known_), "?"));
+      // Looking for the nearest of thousands would take seconds.
+      const bool many = problems_.size() >= max_problems;
+      report(value.place, key_path,
+             many ? "unknown key" : concat("unknown key, did you mean ", nearest(key_path, known_), "?"));
     }
   }
 
@@ -174,23 +175,6 @@ void throw_problems(std::vector<Problem>& problems) {
   if (problems.size() > max_problems)
     message += concat("\nand ", problems.size() - max_problems, " more like these");
   throw Error(message);
-}
-
-std::string read_file(const std::filesystem::path& path) {
-  const std::string name = one_line(path.string(), 1000);
-  std::error_code error;
-  const auto kind = std::filesystem::status(path, error).type();
-  require(kind != std::filesystem::file_type::not_found, name,
-          ": no such file, expected a YAML configuration");
-  require(kind != std::filesystem::file_type::directory, name, ": a folder, expected a YAML configuration");
-  std::ifstream file(path, std::ios::binary);
-  require(file.is_open(), name, ": cannot be opened, expected a YAML configuration");
-  // Not from the file's size: pipes and devices have none.
-  std::string text(max_bytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  require(!file.bad(), name, ": cannot be read");
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
 }
 
 void parse(const Field& root, std::string_view text, std::string_view name,

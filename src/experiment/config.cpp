@@ -28,6 +28,19 @@ std::vector<std::string> known_metrics() {
   return names;
 }
 
+constexpr int most_cells = 10'000;
+
+/// Runs that an experiment asks for, trials included. Not an integer: grids are easily written that have more points.
+double most_runs(const ExperimentConfig& config) {
+  double points = 1, of_point = 0;
+  for (const Axis& axis : config.grid.axes) points *= static_cast<double>(axis.values.size());
+  for (const Control control : config.controls)
+    of_point += static_cast<double>(config.seeds.size() + (control == Control::learning_rate_search
+                                                               ? config.learning_rate_factors.size()
+                                                               : 0));
+  return points * of_point;
+}
+
 /// Keys that an experiment sets itself.
 bool is_own(std::string_view key) { return key == "seed" || key == "name"; }
 
@@ -94,6 +107,8 @@ void ExperimentConfig::validate(config::Problems& problems) const {
                                                               });
     if (!known) problems.add("baseline", setting.key, " ", value, " is not in the grid");
   }
+  if (const double count = most_runs(*this); count > most_cells)
+    problems.add("grid", "with seeds and controls ", count, " cells, expected at most ", most_cells);
   if (controls.empty()) problems.add("controls", "an empty list, expected ", config::Codec<Control>::type());
   if (has(Control::fixed_head_dim) && !head_dim && baseline.settings.empty())
     problems.add("controls", "fixed_head_dim needs head_dim, or a baseline to take it from");

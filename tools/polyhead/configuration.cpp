@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "default_config.h"
 #include "polyhead/config/yaml.h"
+#include "polyhead/core/error.h"
 
 namespace polyhead::tools {
 
@@ -15,6 +16,14 @@ void add_configuration(CLI::App& command, ConfigOptions& options) {
 train::Config configuration(const ConfigOptions& o) {
   if (!o.config.empty()) return config::load<train::Config>(o.config, o.overrides);
   return config::parse<train::Config>(default_config, "the default configuration", o.overrides);
+}
+
+std::string run_folder(const std::string& out, const std::string& name) {
+  if (!out.empty()) return out;
+  const bool leads_elsewhere = name.find('/') != name.npos || name == "." || name == "..";
+  require(!leads_elsewhere, "name: ", config::quoted_text(name),
+          ", expected a name that a folder in runs/ can have, or --out");
+  return "runs/" + name;
 }
 
 }  // namespace polyhead::tools

@@ -20,4 +20,7 @@ void add_configuration(CLI::App& command, ConfigOptions& options);
 /// The configuration asked for. Throws ConfigError as config::load does.
 train::Config configuration(const ConfigOptions& options);
 
+/// `out`, or where that is empty runs/NAME. Throws Error (usage) when a name would lead out of runs/.
+std::string run_folder(const std::string& out, const std::string& name);
+
 }  // namespace polyhead::tools

@@ -32,7 +32,7 @@ train::Config chosen_configuration(const TrainOptions& o) {
 
 int run_train(const TrainOptions& o) {
   const train::Config config = chosen_configuration(o);
-  const std::string folder = o.out.empty() ? "runs/" + config.name : o.out;
+  const std::string folder = run_folder(o.out, config.name);
   TrainingProgress progress(config.training);
   watch_signals();
   const train::TrainResult result = train::train(config,

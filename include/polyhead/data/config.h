@@ -48,9 +48,9 @@ struct DataConfig {
     v("lowercase", lowercase, "lower-case all text before tokenizing");
     v("max_length", max_length,
       "training pairs with a side of more pieces are dropped, longer input is cropped", config::at_least(1));
-    v("train_size", train_size, "sentence pairs of a toy task's training split", config::at_least(1));
-    v("valid_size", valid_size, "sentence pairs of a toy task's validation split", config::at_least(1));
-    v("test_size", test_size, "sentence pairs of a toy task's test split", config::at_least(1));
+    v("train_size", train_size, "sentence pairs of a toy task's training split", config::between(1, 1 << 24));
+    v("valid_size", valid_size, "sentence pairs of a toy task's validation split", config::between(1, 1 << 24));
+    v("test_size", test_size, "sentence pairs of a toy task's test split", config::between(1, 1 << 24));
   }
   /// `task` is "files" or one of tasks().
   void validate(config::Problems& problems) const;
