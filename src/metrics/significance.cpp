@@ -79,26 +79,35 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
 }
 
-/// `score(seed, sentences)` is a seed's figure of a sample of sentences.
+/// `sentences` has how many each seed has; `score(seed, sample)` is a seed's figure of a sample of them.
 template <class ScoreOf>
-Estimate hierarchical(std::size_t seeds, std::size_t sentences, const Resampling& r, const ScoreOf& score) {
-  require_draws(r, sentences);
-  Sample all(sentences);
-  std::iota(all.begin(), all.end(), 0);
+Estimate hierarchical(const std::vector<std::size_t>& sentences, SentencesOf of, const Resampling& r,
+                      const ScoreOf& score) {
+  const std::size_t seeds = sentences.size();
   std::vector<double> of_all;
-  for (std::size_t seed = 0; seed < seeds; ++seed) of_all.push_back(score(seed, all));
-  return percentile_interval(mean(of_all), draw_all(r, "hierarchical", [&](RandomStream& random) {
-                               Sample drawn = draw(random, seeds);
-                               std::sort(drawn.begin(), drawn.end());
-                               const Sample sample = draw(random, sentences);
-                               double sum = 0, last = 0;
-                               for (std::size_t i = 0; i < seeds; ++i) {
-                                 if (i == 0 || drawn[i] != drawn[i - 1])
-                                   last = score(static_cast<std::size_t>(drawn[i]), sample);
-                                 sum += last;
-                               }
-                               return sum / static_cast<double>(seeds);
-                             }));
+  for (std::size_t seed = 0; seed < seeds; ++seed) {
+    require_draws(r, sentences[seed]);
+    require(of == SentencesOf::each_seed || sentences[seed] == sentences.front(),
+            "bootstrap over seeds with the same sentences: ", sentences.front(), " of one and ",
+            sentences[seed], " of another");
+    Sample all(sentences[seed]);
+    std::iota(all.begin(), all.end(), 0);
+    of_all.push_back(score(seed, all));
+  }
+  const auto mean_of_draw = [&](RandomStream& random) {
+    Sample drawn = draw(random, seeds), sample;
+    std::sort(drawn.begin(), drawn.end());
+    double sum = 0, last = 0;
+    for (std::size_t i = 0; i < seeds; ++i) {
+      const bool first = i == 0 || of == SentencesOf::each_seed;
+      const auto seed = static_cast<std::size_t>(drawn[i]);
+      if (first) sample = draw(random, sentences[seed]);
+      if (first || drawn[i] != drawn[i - 1]) last = score(seed, sample);
+      sum += last;
+    }
+    return sum / static_cast<double>(seeds);
+  };
+  return percentile_interval(mean(of_all), draw_all(r, "hierarchical", mean_of_draw));
 }
 
 }  // namespace
@@ -134,24 +143,29 @@ PairedTest approximate_randomization(const SentenceStatistics& baseline, const S
   return result;
 }
 
-Estimate hierarchical_bootstrap(std::span<const SentenceStatistics> seeds, const Resampling& r) {
+Estimate hierarchical_bootstrap(std::span<const SentenceStatistics> seeds, SentencesOf sentences,
+                                const Resampling& r) {
   require(!seeds.empty(), "bootstrap over seeds: there are none");
-  for (const SentenceStatistics& seed : seeds) require_same(seeds.front(), seed);
-  return hierarchical(seeds.size(), seeds.front().sentences(), r,
+  std::vector<std::size_t> sizes;
+  for (const SentenceStatistics& seed : seeds) sizes.push_back(seed.sentences());
+  return hierarchical(sizes, sentences, r,
                       [&](std::size_t seed, const Sample& sample) { return seeds[seed].score(sample); });
 }
 
 Estimate hierarchical_difference(std::span<const SentenceStatistics> baseline,
-                                 std::span<const SentenceStatistics> system, const Resampling& r) {
+                                 std::span<const SentenceStatistics> system, SentencesOf sentences,
+                                 const Resampling& r) {
   require(!baseline.empty() && baseline.size() == system.size(),
           "bootstrap over pairs of seeds: ", baseline.size(), " of the baseline and ", system.size(),
           " of the system, expected as many, at least one");
-  for (const auto& seeds : {baseline, system})
-    for (const SentenceStatistics& seed : seeds) require_same(baseline.front(), seed);
-  return hierarchical(baseline.size(), baseline.front().sentences(), r,
-                      [&](std::size_t seed, const Sample& sample) {
-                        return system[seed].score(sample) - baseline[seed].score(sample);
-                      });
+  std::vector<std::size_t> sizes;
+  for (std::size_t seed = 0; seed < baseline.size(); ++seed) {
+    require_same(baseline[seed], system[seed]);
+    sizes.push_back(baseline[seed].sentences());
+  }
+  return hierarchical(sizes, sentences, r, [&](std::size_t seed, const Sample& sample) {
+    return system[seed].score(sample) - baseline[seed].score(sample);
+  });
 }
 
 }  // namespace polyhead::metrics

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "polyhead/core/error.h"
 #include "polyhead/metrics/metrics.h"
@@ -171,45 +172,90 @@ TEST(PairedTests, RefuseWhatDoesNotFit) {
   EXPECT_EQ(message_of<Error>([&] { approximate_randomization(none, none); }),
             "resampling 0 sentences with 10000 draws, expected at least one of each");
   EXPECT_THROW(paired_bootstrap(two, two, {.draws = 0}), Error);
-  EXPECT_THROW(hierarchical_bootstrap({}), Error);
-  const std::vector<SentenceStatistics> one{two}, pair{two, two};
-  EXPECT_THROW(hierarchical_difference(one, pair), Error);
+  EXPECT_THROW(hierarchical_bootstrap({}, SentencesOf::all_seeds), Error);
+  const std::vector<SentenceStatistics> one{two}, pair{two, two}, unequal{two, three};
+  EXPECT_THROW(hierarchical_difference(one, pair, SentencesOf::all_seeds), Error);
+  EXPECT_THROW(hierarchical_difference(pair, unequal, SentencesOf::each_seed), Error);
+  EXPECT_NO_THROW(hierarchical_bootstrap(unequal, SentencesOf::each_seed, {.draws = 10}));
+  EXPECT_EQ(message_of<Error>([&] { hierarchical_bootstrap(unequal, SentencesOf::all_seeds); }),
+            "bootstrap over seeds with the same sentences: 2 of one and 3 of another");
 }
 
-/// Seeds whose figures are a seed's effect plus a sentence's: the variance of a draw's mean is that of the seeds' mean plus
-/// that of the sentences' mean, σ²ₛ/S + σ²ₙ/N, which more seeds bring down in its first part alone.
-TEST(HierarchicalBootstrap, HasTheVarianceOfSeedsAndOfSentences) {
-  const std::size_t seeds = 10, sentences = 200;
+/// Ten seeds whose figures are a seed's effect plus a sentence's, and baselines with the sentence's alone.
+struct SeedsAndSentences {
   std::vector<SentenceStatistics> systems, baselines;
-  double seed_variance = 0, sentence_variance = 0;
-  const auto of_seed = [](std::size_t s) { return 0.4 * std::sin(1 + 5. * static_cast<double>(s)); };
-  const auto of_sentence = [](std::size_t i) { return 3 * std::cos(7. * static_cast<double>(i)); };
-  double seed_mean = 0, sentence_mean = 0;
-  for (std::size_t s = 0; s < seeds; ++s) seed_mean += of_seed(s) / seeds;
-  for (std::size_t i = 0; i < sentences; ++i) sentence_mean += of_sentence(i) / sentences;
-  for (std::size_t s = 0; s < seeds; ++s) seed_variance += std::pow(of_seed(s) - seed_mean, 2) / seeds;
-  for (std::size_t i = 0; i < sentences; ++i)
-    sentence_variance += std::pow(of_sentence(i) - sentence_mean, 2) / sentences;
-  for (std::size_t s = 0; s < seeds; ++s) {
-    Values system, baseline;
-    for (std::size_t i = 0; i < sentences; ++i) {
-      baseline.push_back(of_sentence(i));
-      system.push_back(of_seed(s) + of_sentence(i));
+  double mean = 0, seed_mean = 0, seed_variance = 0, sentence_variance = 0;
+
+  SeedsAndSentences() {
+    Values of_seed, of_sentence;
+    for (int s = 0; s < 10; ++s) of_seed.push_back(0.4 * std::sin(1 + 5. * s));
+    for (int i = 0; i < 200; ++i) of_sentence.push_back(3 * std::cos(7. * i));
+    seed_mean = mean_of(of_seed);
+    mean = seed_mean + mean_of(of_sentence);
+    seed_variance = variance_of(of_seed);
+    sentence_variance = variance_of(of_sentence);
+    for (const double seed : of_seed) {
+      Values system;
+      for (const double sentence : of_sentence) system.push_back(seed + sentence);
+      systems.push_back(mean_statistics(system));
+      baselines.push_back(mean_statistics(of_sentence));
     }
-    systems.push_back(mean_statistics(system));
-    baselines.push_back(mean_statistics(baseline));
   }
-  const double both = 1.96 * std::sqrt(seed_variance / seeds + sentence_variance / sentences);
-  const Estimate mean = hierarchical_bootstrap(systems, {.draws = 4000});
-  EXPECT_NEAR(mean.score, seed_mean + sentence_mean, 1e-12);
-  EXPECT_NEAR(mean.high - mean.low, 2 * both, 0.1 * both);
+  static double mean_of(const Values& values) {
+    return std::accumulate(values.begin(), values.end(), 0.) / static_cast<double>(values.size());
+  }
+  static double variance_of(const Values& values) {
+    double sum = 0;
+    for (const double x : values) sum += std::pow(x - mean_of(values), 2);
+    return sum / static_cast<double>(values.size());
+  }
+};
+
+/// The width of the interval that a normal distribution of this variance has.
+double normal_width(double variance) { return 2 * 1.959964 * std::sqrt(variance); }
+
+/// σ²/S + τ²/N where all seeds have the same sentences: more seeds bring down the first part alone.
+TEST(HierarchicalBootstrap, HasTheVarianceOfSeedsAndOfTheSentencesTheyShare) {
+  const SeedsAndSentences of;
+  const Estimate mean = hierarchical_bootstrap(of.systems, SentencesOf::all_seeds, {.draws = 4000});
+  EXPECT_NEAR(mean.score, of.mean, 1e-12);
+  const double width = normal_width(of.seed_variance / 10 + of.sentence_variance / 200);
+  EXPECT_NEAR(mean.high - mean.low, width, 0.05 * width);
   // What all sentences have in common falls out of differences in pairs: the seeds are left.
-  const Estimate difference = hierarchical_difference(baselines, systems, {.draws = 4000});
-  EXPECT_NEAR(difference.score, seed_mean, 1e-12);
-  const double left = 1.96 * std::sqrt(seed_variance / seeds);
-  EXPECT_NEAR(difference.high - difference.low, 2 * left, 0.1 * left);
-  EXPECT_EQ(hierarchical_bootstrap(systems, {.draws = 500, .threads = 3}),
-            hierarchical_bootstrap(systems, {.draws = 500}));
+  const Estimate difference =
+      hierarchical_difference(of.baselines, of.systems, SentencesOf::all_seeds, {.draws = 4000});
+  EXPECT_NEAR(difference.score, of.seed_mean, 1e-12);
+  const double left = normal_width(of.seed_variance / 10);
+  EXPECT_NEAR(difference.high - difference.low, left, 0.05 * left);
+  EXPECT_EQ(hierarchical_bootstrap(of.systems, SentencesOf::all_seeds, {.draws = 500, .threads = 3}),
+            hierarchical_bootstrap(of.systems, SentencesOf::all_seeds, {.draws = 500}));
+}
+
+/// σ²/S + τ²/(S·n) where each seed has its own: more seeds bring down both parts.
+TEST(HierarchicalBootstrap, HasTheVarianceOfSeedsAndOfTheSentencesOfEach) {
+  const SeedsAndSentences of;
+  const Estimate mean = hierarchical_bootstrap(of.systems, SentencesOf::each_seed, {.draws = 4000});
+  EXPECT_NEAR(mean.score, of.mean, 1e-12);
+  const double width = normal_width((of.seed_variance + of.sentence_variance / 200) / 10);
+  EXPECT_NEAR(mean.high - mean.low, width, 0.05 * width);
+}
+
+/// The mean of two seeds, of three and of four sentences, in pairs. `low` and `high` are the percentiles of all outcomes there are,
+/// by numpy:
+///   d = [[0.31, -0.12, 0.77], [0.05, 0.93, 0.42, 1.31]]
+///   one = [[np.mean(s) for s in itertools.product(x, repeat=len(x))] for x in d]
+///   v = np.concatenate(one); w = np.concatenate([np.full(len(o), 0.5 / len(o)) for o in one])
+///   total = np.add.outer(v, v).ravel() / 2; weight = np.outer(w, w).ravel()
+///   order = np.argsort(total); np.interp([0.025, 0.975], np.cumsum(weight[order]), total[order])
+TEST(HierarchicalBootstrap, IsThatOfAllOutcomes) {
+  const Values a0{1, 2, 3}, a1{0, 1, 0, 2}, b0{1.31, 1.88, 3.77}, b1{0.05, 1.93, 0.42, 3.31};
+  const std::vector<SentenceStatistics> baseline{mean_statistics(a0), mean_statistics(a1)},
+      system{mean_statistics(b0), mean_statistics(b1)};
+  const Estimate difference =
+      hierarchical_difference(baseline, system, SentencesOf::each_seed, {.draws = 100000});
+  EXPECT_NEAR(difference.score, (0.32 + 0.6775) / 2, 1e-12);
+  EXPECT_NEAR(difference.low, 0.1000, 0.01);
+  EXPECT_NEAR(difference.high, 0.8988, 0.01);
 }
 
 }  // namespace

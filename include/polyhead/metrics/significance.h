@@ -38,14 +38,28 @@ PairedTest paired_bootstrap(const SentenceStatistics& baseline, const SentenceSt
 PairedTest approximate_randomization(const SentenceStatistics& baseline, const SentenceStatistics& system,
                                      const Resampling& resampling = {});
 
-/// The mean over seeds of a score, with the 95% percentile interval of a bootstrap over seeds, then sentences. A draw takes
-/// seeds with replacement and one sample of sentences for all of them: every seed has translated the same sentences, whose
-/// difficulty is therefore not averaged out by more seeds (Owen 2007, "The pigeonhole bootstrap", arXiv:0711.1424).
-/// Throws Error without seeds.
-Estimate hierarchical_bootstrap(std::span<const SentenceStatistics> seeds, const Resampling& resampling = {});
-/// The same of system[i] − baseline[i], in pairs of the same seed.
+/// Which sentences seeds are measured on.
+enum class SentencesOf {
+  each_seed,  ///< each on its own, as where a test set is drawn with the seed
+  all_seeds   ///< all on the same
+};
+
+/// The mean over S seeds of a score, with the 95% percentile interval of a bootstrap over seeds, then sentences. A draw
+/// takes S seeds sⱼ with replacement, and for each of them as many of its sentences as it has, with replacement again:
+///   θ* = 1/S · Σⱼ score of seed sⱼ on its sample j
+/// (Davison & Hinkley 1997, "Bootstrap methods and their application", §3.8; Saravanan, Berman & Sober 2020, "Application
+/// of the hierarchical bootstrap to multi-level data in neuroscience"). Of the mean of n values a seed this has the variance
+///   σ²/S + τ²/(S·n)      σ²: of the seeds' means, over S;  τ²: of a seed's values, over n, the seeds' mean
+/// Where all seeds have the same sentences, a draw takes one sample of them for all of its seeds: how hard a sentence is
+/// is then not averaged out by more seeds, so the second term is not divided by S (Owen 2007, "The pigeonhole bootstrap",
+/// arXiv:0711.1424). As σ² is over S, and not S − 1, and no t is taken, the interval is too narrow for few seeds: where
+/// sentences add nothing, about √((S − 1)/S)·1.96/t₀.₉₇₅(S − 1) of the t interval, 0.63 of it for five. It belongs beside that one.
+/// Throws Error without seeds, without sentences, and where all seeds should have the same but differ in their number.
+Estimate hierarchical_bootstrap(std::span<const SentenceStatistics> seeds, SentencesOf sentences,
+                                const Resampling& resampling = {});
+/// The same of system[i] − baseline[i], in pairs of the same seed: both take the same samples of the same sentences.
 Estimate hierarchical_difference(std::span<const SentenceStatistics> baseline,
-                                 std::span<const SentenceStatistics> system,
+                                 std::span<const SentenceStatistics> system, SentencesOf sentences,
                                  const Resampling& resampling = {});
 
 }  // namespace polyhead::metrics
