@@ -99,6 +99,7 @@ ProbedText probe(const nn::Transformer& model, const text::TextPipeline& pipelin
     sentence.exact_match =
         metrics::sentence("exact_match", translations[i], {data::text(pair.target)}, options).score > 0;
     sentence.log_probability = right.log_probability;
+    sentence.tokens = std::ssize(right.tokens);
     for (const data::Probe& p : pair.probes)
       sentence.probes.push_back({slot_correct(pipeline, pair, p.slot, target, right.predictions),
                                  right.log_probability - scores[next++].log_probability});

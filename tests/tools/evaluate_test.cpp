@@ -25,6 +25,16 @@ void expect_estimate(const json& estimate) {
   EXPECT_LE(estimate["high"], 100);
 }
 
+/// What the lines of sentences say of targets is what the loss is made of.
+void expect_loss(const std::vector<json>& lines, double loss) {
+  double log_probability = 0, tokens = 0;
+  for (const json& line : lines) {
+    log_probability += line["log_probability"].get<double>();
+    tokens += line["tokens"].get<double>();
+  }
+  EXPECT_NEAR(-log_probability / tokens, loss, 1e-5 * loss);
+}
+
 TEST(EvaluateGrammar, AddsWhatEachPhenomenonComesTo) {
   const std::string sentences = fresh_path("sentences");
   const Outcome outcome =
@@ -41,6 +51,7 @@ TEST(EvaluateGrammar, AddsWhatEachPhenomenonComesTo) {
   // What the sentences' lines say adds up to the report.
   const std::vector<json> lines = read_json_lines(sentences);
   ASSERT_EQ(lines.size(), 30u);
+  expect_loss(lines, report["loss"]["score"]);
   int probes = 0, slots = 0, contrasts = 0, without_attractors = 0;
   for (const json& line : lines) {
     EXPECT_EQ(line["split"], "test");
@@ -120,8 +131,6 @@ TEST(EvaluateGrammar, SaysWhatItDoesNotHave) {
   expect({"evaluate", grammar_run(), "--limit", "0"}, 2, "--limit");
   expect({"evaluate", trained_run(), "--split", "agreement"}, 2,
          "--split: \"agreement\", but data.task copy has train, valid, test only");
-  expect({"evaluate", trained_run(), "--sentences", fresh_path("sentences")}, 2,
-         "--sentences: data.task is copy, expected grammar, whose sentences say what they test");
   expect({"evaluate", grammar_run(), "--source", text, "--target", text, "--sentences", text}, 2, "excludes");
 }
 
@@ -132,6 +141,39 @@ TEST(EvaluateGrammar, LimitsOtherTasksToo) {
   const json report = json::parse(outcome.out);
   EXPECT_EQ(report.size(), 1u);
   EXPECT_EQ(report["exact_match"]["details"]["lines"], 7);
+}
+
+TEST(Evaluate, WritesTheSentencesOfAnyTask) {
+  const std::string sentences = fresh_path("sentences");
+  const Outcome outcome = run({"evaluate", trained_run(), "--limit", "7", "--json", "--metrics",
+                               "exact_match,loss", "--sentences", sentences});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  const std::vector<json> lines = read_json_lines(sentences);
+  ASSERT_EQ(lines.size(), 7u);
+  double matches = 0;
+  for (const json& line : lines) {
+    EXPECT_EQ(line["source"], line["target"]);  // the task is to copy
+    EXPECT_EQ(line["exact_match"], line["translation"] == line["target"]);
+    EXPECT_TRUE(line["probes"].empty());
+    matches += line["exact_match"].get<bool>() ? 1 : 0;
+  }
+  EXPECT_DOUBLE_EQ(report["exact_match"]["score"], 100 * matches / 7);
+  expect_loss(lines, report["loss"]["score"]);
+}
+
+TEST(Evaluate, LeavesOutOfTheLossWhatTheModelHasNoPlacesFor) {
+  const std::string pair = write_text("pair", "a b c\n\n");
+  const std::string sentences = fresh_path("sentences");
+  const Outcome outcome =
+      run({"evaluate", trained_run(), "--set", "data.task=files", "--set", "data.test.source=" + pair,
+           "--set", "data.test.target=" + pair, "--metrics", "exact_match", "--sentences", sentences});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::vector<json> lines = read_json_lines(sentences);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_GT(lines[0]["tokens"], 1);
+  EXPECT_TRUE(lines[1]["tokens"].is_null());
+  EXPECT_TRUE(lines[1]["log_probability"].is_null());
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "polyhead/train/validation.h"
 #include "progress.h"
 #include "scores.h"
+#include "sentences.h"
 
 namespace polyhead::tools {
 namespace {
@@ -73,12 +74,16 @@ TestSet annotated_set(AnnotatedSplit&& split) {
   return set;
 }
 
+/// The set with what is known about its sentences.
+AnnotatedSplit annotated_split_of(const TestSet& set) {
+  return set.annotated.pairs.empty() ? plain_split(set.name, set.source, set.references.front())
+                                     : set.annotated;
+}
+
 TestSet split_set(const EvaluateOptions& o, const train::Config& config) {
   const std::vector<std::string> splits{"train", "valid", "test"};
   require(contains(splits, o.split), "--split: \"", o.split, "\", but data.task ", config.data.task, " has ",
           fmt::format("{}", fmt::join(splits, ", ")), " only");
-  require(o.sentences.empty(), "--sentences: data.task is ", config.data.task,
-          ", expected grammar, whose sentences say what they test");
   data::ParallelText text = load_split(o.split, config);
   if (o.limit > 0 && std::cmp_less(o.limit, text.source.size())) {
     text.source.resize(static_cast<std::size_t>(o.limit));
@@ -138,7 +143,7 @@ Scores model_scores(const EvaluateOptions& o, const train::LoadedModel& loaded, 
 struct Evaluation {
   Scores scores;
   std::vector<std::string> translations;
-  std::vector<train::ProbedSentence> sentences;  ///< of the toy language
+  std::vector<train::ProbedSentence> sentences;  ///< of the toy language, and where they are asked for
   train::ProbingReport probing;
 };
 
@@ -152,6 +157,8 @@ void translate(const EvaluateOptions& o, const train::LoadedModel& loaded, const
         *loaded.model, loaded.pipeline, loaded.config, set.source, o.threads, translated);
     cropped = translations.cropped;
     result.translations = translations.lines(loaded.pipeline);
+    if (!o.sentences.empty())
+      result.sentences = scored_sentences(loaded, annotated_split_of(set), result.translations, o.threads);
   } else {
     train::ProbedText text = train::probe(*loaded.model, loaded.pipeline, loaded.config, set.annotated.pairs,
                                           o.threads, translated);
@@ -171,7 +178,7 @@ Evaluation evaluate(const EvaluateOptions& o, const train::LoadedModel& loaded, 
   Evaluation result;
   Scores of_model;
   if (any_of(o, of_loss)) of_model = model_scores(o, loaded, set);
-  if (any_of(o, of_text) || !o.output.empty() || !set.annotated.pairs.empty())
+  if (any_of(o, of_text) || !o.output.empty() || !o.sentences.empty() || !set.annotated.pairs.empty())
     translate(o, loaded, set, result);
   for (const std::string& metric : o.metrics) {
     if (contains(of_text, metric))
@@ -212,7 +219,7 @@ void write_texts(const EvaluateOptions& o, const std::vector<TestSet>& sets,
   if (!o.sentences.empty()) {
     std::string text;
     for (std::size_t i = 0; i < sets.size(); ++i)
-      text += sentences_jsonl(sets[i].annotated, evaluations[i].sentences);
+      text += sentences_jsonl(annotated_split_of(sets[i]), evaluations[i].sentences);
     write_output(o.sentences, text);
   }
 }
@@ -278,9 +285,10 @@ Command add_evaluate(CLI::App& program) {
   command->add_flag("--json", o->json, "one JSON object with scores in full precision and signatures");
   add_limit(*command, o->limit)->excludes(source);
   command
-      ->add_option("--sentences", o->sentences,
-                   "of the toy language: write one JSON object a sentence here, with its probes and their "
-                   "log-probability margins")
+      ->add_option(
+          "--sentences", o->sentences,
+          "write one JSON object a sentence here: translation, log-probability of the target and, of the "
+          "toy language, its probes and their log-probability margins")
       ->type_name("FILE")
       ->excludes(source);
   command->add_option("--output", o->output, "write the translations here")->type_name("FILE");

@@ -100,32 +100,6 @@ Json probe_json(const data::Probe& p) {
           {"contrast", data::text(p.contrast)}};
 }
 
-std::string sentences_jsonl(const AnnotatedSplit& split,
-                            const std::vector<train::ProbedSentence>& sentences) {
-  std::string text;
-  for (std::size_t i = 0; i < sentences.size(); ++i) {
-    const data::Pair& pair = split.pairs[i];
-    const train::ProbedSentence& sentence = sentences[i];
-    Json line{{"split", split.name},
-              {"index", i},
-              {"source", data::text(pair.source)},
-              {"target", data::text(pair.target)},
-              {"translation", sentence.translation},
-              {"exact_match", sentence.exact_match},
-              {"log_probability", sentence.log_probability},
-              {"probes", Json::array()}};
-    for (std::size_t p = 0; p < pair.probes.size(); ++p) {
-      Json probe = probe_json(pair.probes[p]);
-      probe["slot_correct"] = sentence.probes[p].slot_correct;
-      probe["contrastive_correct"] = sentence.probes[p].contrastive_correct();
-      probe["margin"] = sentence.probes[p].margin;
-      line["probes"].push_back(std::move(probe));
-    }
-    text += line.dump() + '\n';
-  }
-  return text;
-}
-
 Json probing_json(const train::ProbingReport& report) {
   Json object{{"all", report_json(report.all)}, {"phenomena", Json::object()}};
   for (const auto& [phenomenon, of_phenomenon] : report.phenomena)

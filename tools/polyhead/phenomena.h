@@ -28,8 +28,6 @@ std::vector<AnnotatedSplit> annotated_splits(const std::vector<std::string>& nam
 
 /// {"phenomenon": ..., "slot": ..., ...}
 nlohmann::ordered_json probe_json(const data::Probe& probe);
-/// A line for each sentence: one JSON object with all that is known about it.
-std::string sentences_jsonl(const AnnotatedSplit& split, const std::vector<train::ProbedSentence>& sentences);
 
 /// {"all": {...}, "phenomena": {"articles": {...}, ...}}
 nlohmann::ordered_json probing_json(const train::ProbingReport& report);

@@ -34,6 +34,7 @@ struct ProbedSentence {
   std::string translation;
   bool exact_match = false;          ///< the translation is the target, as metrics::exact_match says
   double log_probability = 0;        ///< of the target, natural logarithm
+  std::int64_t tokens = 0;           ///< of the target, its end among them; 0: without a log_probability
   std::vector<ProbeOutcome> probes;  ///< of Pair::probes, in their order
 };
 struct ProbedText {
