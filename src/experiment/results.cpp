@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "polyhead/core/error.h"
+#include "polyhead/core/file.h"
 #include "rows.h"
-#include "train/atomic_file.h"
 
 namespace polyhead::experiment {
 namespace {
@@ -142,8 +142,8 @@ std::vector<Row> Results::rows(const std::vector<Cell>& cells, const std::string
 }
 
 void Results::write(const std::vector<Row>& rows) const {
-  replace_text(folder_ + "/results.jsonl", to_jsonl(rows));
-  replace_text(folder_ + "/results.csv", to_csv(rows));
+  replace_file(folder_ + "/results.jsonl", to_jsonl(rows));
+  replace_file(folder_ + "/results.csv", to_csv(rows));
 }
 
 Results::Others Results::others(const std::vector<Cell>& cells, const std::string& base) const {
@@ -154,10 +154,6 @@ Results::Others Results::others(const std::vector<Cell>& cells, const std::strin
     if (known.insert(row.cell).second)
       (row.base == base ? others.of_this_base : others.of_another_base).push_back(row.cell);
   return others;
-}
-
-void replace_text(const std::string& path, const std::string& text) {
-  train::replace_file(path, std::as_bytes(std::span(text)));
 }
 
 }  // namespace polyhead::experiment

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "polyhead/core/error.h"
+#include "polyhead/core/file.h"
 #include "polyhead/experiment/results.h"
-#include "train/atomic_file.h"
 
 namespace polyhead::experiment {
 namespace {
@@ -129,7 +129,7 @@ std::string json_text(const config::Node& node) { return json_of(node).dump(); }
 std::vector<Row> read_rows(const std::string& path) {
   std::vector<Row> rows;
   if (!std::filesystem::exists(path)) return rows;
-  const std::vector<std::byte> bytes = train::read_file(path);
+  const std::vector<std::byte> bytes = read_file(path);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::size_t line = 0;
   for (std::size_t begin = 0; begin < text.size();) {

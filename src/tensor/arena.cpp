@@ -1,12 +1,15 @@
 #include "polyhead/tensor/arena.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <utility>
+
+#include "polyhead/core/memory.h"
 
 namespace polyhead {
 namespace {
@@ -18,9 +21,13 @@ std::size_t round_up(std::size_t bytes, std::size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
-/// An arena can grow to all of the machine's memory.
+/// An arena can grow to all of the memory that there is. Where address space is limited, it takes an eighth of what is left:
+/// there are other arenas.
 std::size_t arena_capacity() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  static const std::int64_t most = memory_limit();
+  const std::int64_t limit = address_space_limit();
+  if (limit == std::numeric_limits<std::int64_t>::max()) return static_cast<std::size_t>(most);
+  return static_cast<std::size_t>(std::min(most, std::max<std::int64_t>(limit - address_space_bytes(), 0) / 8));
 }
 
 }  // namespace
@@ -35,7 +42,7 @@ Pages::Pages(std::size_t capacity) {
     madvise(data_, capacity_, MADV_HUGEPAGE);  // a wish: nothing is lost where it is refused
     return;
   }
-  throw Error(concat("cannot reserve ", capacity, " bytes of address space: ", std::strerror(errno)));
+  throw MemoryError(concat("cannot reserve ", capacity, " bytes of address space: ", std::strerror(errno)));
 }
 
 Pages::~Pages() {
@@ -54,11 +61,11 @@ Pages& Pages::operator=(Pages&& other) noexcept {
 
 void Pages::commit(std::size_t bytes) {
   if (bytes <= committed_) return;
-  require(bytes <= capacity_, "out of memory: ", bytes, " bytes needed, ", capacity_,
+  require<MemoryError>(bytes <= capacity_, "out of memory: ", bytes, " bytes needed, ", capacity_,
           " bytes of address space reserved");
   // In large steps, so that growing is rare.
   const std::size_t target = std::min(capacity_, round_up(bytes, 16 * huge_page));
-  require(mprotect(data_ + committed_, target - committed_, PROT_READ | PROT_WRITE) == 0,
+  require<MemoryError>(mprotect(data_ + committed_, target - committed_, PROT_READ | PROT_WRITE) == 0,
           "out of memory: ", target, " bytes needed: ", std::strerror(errno));
   committed_ = target;
 }

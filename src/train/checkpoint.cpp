@@ -8,7 +8,7 @@
 #include <mutex>
 #include <system_error>
 
-#include "train/atomic_file.h"
+#include "polyhead/core/file.h"
 #include "train/digest.h"
 #include "train/hdf5.h"
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "polyhead/core/file.h"
+
 namespace polyhead::train {
 
 /// Keeps a run to one process that trains it, by flock(2) on its folder: the system lets go of it when the process
@@ -10,12 +12,9 @@ class RunLock {
  public:
   /// Throws FileError when another process trains the run.
   explicit RunLock(const std::string& folder);
-  ~RunLock();
-  RunLock(const RunLock&) = delete;
-  RunLock& operator=(const RunLock&) = delete;
 
  private:
-  int id_;
+  File folder_;
 };
 
 }  // namespace polyhead::train

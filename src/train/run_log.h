@@ -1,13 +1,15 @@
 #pragma once
 
-#include <fstream>
+#include <cstdint>
 #include <string>
 
+#include "polyhead/core/file.h"
 #include "polyhead/train/trainer.h"
 
 namespace polyhead::train {
 
-/// train.jsonl: one JSON object a line, one line an update and one a validation.
+/// train.jsonl: one JSON object a line, one line an update and one a validation. Throws FileError when a line cannot be
+/// written; nothing of it is left in the file then.
 class RunLog {
  public:
   /// Appends to `path`.
@@ -15,11 +17,14 @@ class RunLog {
   /// `diagnostics`: a JSON object, or "".
   void step(const StepReport& report, const std::string& diagnostics);
   void validation(std::int64_t step, const Figures& figures);
+  /// Until the lines are where a power failure leaves them.
+  void sync() { file_.sync(); }
+  void close() { file_.close(); }
 
  private:
   void write(const std::string& line);
-  std::string path_;
-  std::ofstream out_;
+  File file_;
+  std::int64_t size_;
 };
 
 }  // namespace polyhead::train

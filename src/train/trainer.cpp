@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 
 #include "finite.h"
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/clock.h"
+#include "polyhead/core/memory.h"
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/model_file.h"
 #include "polyhead/train/run_folder.h"
@@ -52,14 +54,19 @@ class Trainer {
 
  private:
   void restore(const Checkpoint& resumed);
-  void open_folder(std::unique_ptr<RunLock> lock);
+  void open_folder();
   std::optional<StopReason> limit_reached() const;
+  const data::BatchPlan& plan();
+  void expect_memory();
   void update(std::span<const std::int32_t> pairs);
   void validate();
   std::string diagnostics();
   Figures measure();
   template <class Work>
   auto with_decoding_weights(const Work& work);
+  template <class Work>
+  bool may_fail(const Work& work);
+  void log(const std::function<void(RunLog&)>& write);
   void save(bool due);
   void check_savable() const;
   Checkpoint snapshot() const;
@@ -69,18 +76,22 @@ class Trainer {
   const TrainOptions& options_;
   Observer& observer_;
   RunFolder folder_;
-  std::unique_ptr<RunLock> lock_;
+  std::unique_ptr<RunLock> lock_;  ///< null until there is a folder
   TrainingData data_;
   std::optional<data::ParallelText> validation_text_;
   std::optional<Validation> validation_;
   nn::Transformer model_;
   Updater updater_;
   TrainerState state_;
+  data::BatchPlan plan_;
+  std::int64_t planned_epoch_ = -1;
   std::optional<RunLog> log_;
   StepReport last_;  ///< the update made last
   double seconds_before_ = 0;
   Clock::time_point begin_ = Clock::now();
   std::int64_t saved_step_ = -1;
+  bool ending_ = false;      ///< nothing is left to go on with
+  bool log_failed_ = false;  ///< the line before could not be written
 };
 
 Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& observer,
@@ -89,6 +100,7 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
       options_(options),
       observer_(observer),
       folder_(options.folder),
+      lock_(std::move(lock)),
       data_(load_training_data(config, resumed ? resumed : initial)),
       model_(make_model(config, data_.pipeline)),
       updater_(config, model_, options.threads) {
@@ -107,8 +119,6 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
               *config.training.initial_checkpoint, "/gates");  // which a model trained without them has not
   if (updater_.average()) copy(store.slab(), *updater_.average());
   if (resumed) restore(*resumed);
-  // Only now: data that cannot be used leave no folder behind that looks like a run.
-  open_folder(std::move(lock));
   observer_.message(
       concat("model: ", store.count(), " parameters, vocabulary ", data_.pipeline.source().size(),
              data_.pipeline.shared() ? " shared" : concat(" and ", data_.pipeline.target().size())));
@@ -135,15 +145,16 @@ void Trainer::restore(const Checkpoint& resumed) {
   saved_step_ = state_.step;
 }
 
-void Trainer::open_folder(std::unique_ptr<RunLock> lock) {
+void Trainer::open_folder() {
   folder_.create();
-  if (!lock) {
-    lock = std::make_unique<RunLock>(folder_.path());
+  if (!lock_) {
+    lock_ = std::make_unique<RunLock>(folder_.path());
     require_no_run(folder_);  // another process may have begun one meanwhile
   }
-  lock_ = std::move(lock);
   folder_.open(config::dump(config_));
   set_aside_newer(folder_.checkpoints(), saved_step_, observer_);
+  if (saved_step_ >= 0)
+    remove_old_checkpoints(folder_.checkpoints(), state_);  // what a killed process did not
   folder_.cut_log(state_.step);
   log_.emplace(folder_.log());
 }
@@ -158,37 +169,52 @@ std::optional<StopReason> Trainer::limit_reached() const {
 }
 
 TrainResult Trainer::run() {
-  begin_ = Clock::now();
   std::optional<StopReason> reason = limit_reached();
-  data::BatchPlan plan;
-  std::int64_t planned_epoch = -1;
+  // First: what cannot be trained leaves no folder behind that looks like a run.
+  if (!reason) expect_memory();
+  open_folder();
+  begin_ = Clock::now();
   while (!reason) {
-    if (planned_epoch != state_.epoch) {
-      planned_epoch = state_.epoch;
-      plan = data::BatchPlan::training(
-          data_.corpus, std::int64_t{config_.training.batch_tokens} * config_.training.accumulate,
-          config_.seed, static_cast<std::uint64_t>(planned_epoch));
-      if (last_.step == 0)
-        observer_.message(concat("memory: about ",
-                                 updater_.expected_memory(data_.corpus, plan.largest(data_.corpus)) >> 20,
-                                 " MiB for updates"));
-    }
-    update(plan[state_.batch]);
+    update(plan()[state_.batch]);
     ++state_.batch;
-    const bool epoch_ended = state_.batch == plan.size();
+    const bool epoch_ended = state_.batch == plan().size();
     if (epoch_ended) {
       ++state_.epoch;
       state_.batch = 0;
     }
     if (validation_ && config_.training.validate_every.due(state_.step, epoch_ended)) validate();
     state_.seconds = elapsed();
-    const bool due = config_.training.checkpoint_every.due(state_.step, epoch_ended);
-    if (due || state_.is_best(state_.step)) save(due);
     reason = limit_reached();
     if (!reason && options_.stop_requested()) reason = StopReason::signal;
+    ending_ = reason.has_value();
+    const bool due = config_.training.checkpoint_every.due(state_.step, epoch_ended);
+    if (due || ending_ || state_.is_best(state_.step)) save(due);
   }
-  if (saved_step_ != state_.step) save(false);
+  ending_ = true;
+  if (saved_step_ != state_.step) save(false);  // of no updates
+  log_->close();
   return {state_.step, *reason};
+}
+
+/// The batches of the epoch under way.
+const data::BatchPlan& Trainer::plan() {
+  if (planned_epoch_ == state_.epoch) return plan_;
+  planned_epoch_ = state_.epoch;
+  plan_ = data::BatchPlan::training(data_.corpus,
+                                    std::int64_t{config_.training.batch_tokens} * config_.training.accumulate,
+                                    config_.seed, static_cast<std::uint64_t>(planned_epoch_));
+  require<FileError>(state_.batch < plan_.size(), folder_.path(), ": the checkpoint to resume from has made ",
+                     state_.batch, " updates of an epoch that has ", plan_.size());
+  return plan_;
+}
+
+/// Of updates, and of the file in memory that a checkpoint is before it is written.
+void Trainer::expect_memory() {
+  const Tensor& slab = model_.parameters().slab();
+  const std::int64_t checkpoint = (updater_.average() ? 4 : 3) * static_cast<std::int64_t>(slab.bytes());
+  const std::int64_t bytes = updater_.expected_memory(data_.corpus, plan().largest(data_.corpus), checkpoint);
+  observer_.message(concat("memory: about ", bytes >> 20, " MiB at the peak, of ", memory_limit() >> 20,
+                           " MiB that can be had"));
 }
 
 void Trainer::update(std::span<const std::int32_t> pairs) {
@@ -196,7 +222,8 @@ void Trainer::update(std::span<const std::int32_t> pairs) {
   state_.step = last_.step;
   last_.epoch = state_.epoch + 1;
   last_.seconds = elapsed();
-  log_->step(last_, diagnostics());
+  const std::string figures = diagnostics();
+  log([&](RunLog& lines) { lines.step(last_, figures); });
   observer_.step(last_);
 }
 
@@ -238,7 +265,7 @@ void Trainer::validate() {
   const Metric metric = config_.training.best_metric;
   const bool best = state_.record(figures.at(metric), lower_is_better(metric), config_.training.keep_best);
   updater_.schedule().validated(lower_is_better(metric) ? -figures.at(metric) : figures.at(metric));
-  log_->validation(state_.step, figures);
+  log([&](RunLog& lines) { lines.validation(state_.step, figures); });
   observer_.validated(state_.step, figures, best);
 }
 
@@ -267,14 +294,47 @@ void Trainer::check_savable() const {
   require_finite_slab(last_, store, updater_.second_moment(), "the second moment of ");
 }
 
+/// Runs what writes files. Whether it could, where checkpoint.on_error lets training go on without.
+template <class Work>
+bool Trainer::may_fail(const Work& work) {
+  try {
+    work();
+    return true;
+  } catch (const FileError& error) {
+    if (ending_ || config_.checkpoint.on_error == OnError::stop) throw;
+    observer_.message(concat(error.what(), "; training goes on (checkpoint.on_error)"));
+    return false;
+  }
+}
+
+/// Says only once of lines in a row that they could not be written.
+void Trainer::log(const std::function<void(RunLog&)>& write) {
+  if (!log_failed_) {
+    log_failed_ = !may_fail([&] { write(*log_); });
+    return;
+  }
+  try {
+    write(*log_);
+    log_failed_ = false;
+  } catch (const FileError&) {
+    // As before.
+  }
+}
+
 void Trainer::save(bool due) {
   check_savable();
+  const auto scheduled = state_.scheduled;
   state_.checkpoint(due, config_.training.keep_last);
   const std::string path = checkpoint_path(folder_.checkpoints(), state_.step);
-  write_checkpoint(path, snapshot());
-  saved_step_ = state_.step;
-  remove_old_checkpoints(folder_.checkpoints(), state_);
-  observer_.saved(path);
+  const bool saved = may_fail([&] {
+    write_checkpoint(path, snapshot());
+    saved_step_ = state_.step;
+    observer_.saved(path);
+    log_->sync();
+    remove_old_checkpoints(folder_.checkpoints(), state_);
+  });
+  // The older ones stay instead.
+  if (!saved && saved_step_ != state_.step) state_.scheduled = scheduled;
 }
 
 }  // namespace

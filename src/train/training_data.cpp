@@ -1,6 +1,9 @@
 #include "polyhead/train/training_data.h"
 
+#include "memory.h"
+#include "polyhead/core/memory.h"
 #include "polyhead/train/head_gates.h"
+#include "polyhead/train/model_file.h"
 
 namespace polyhead::train {
 
@@ -11,7 +14,7 @@ data::Filter training_filter(const Config& config) {
 TrainingData load_training_data(const Config& config, const Checkpoint* from) {
   const data::ParallelText text = data::load_text(config.data, data::Split::train, config.seed);
   text::TextPipeline pipeline =
-      from ? text::TextPipeline::deserialize(from->vocabulary)
+      from ? pipeline_of(*from)
            : text::TextPipeline::learn(config.tokenizer, config.data.lowercase, text.source, text.target);
   data::ParallelCorpus corpus = data::ParallelCorpus::encode(text, pipeline, training_filter(config));
   return {std::move(pipeline), std::move(corpus)};
@@ -20,6 +23,9 @@ TrainingData load_training_data(const Config& config, const Checkpoint* from) {
 nn::Transformer make_model(const Config& config, const text::TextPipeline& pipeline) {
   nn::Transformer model(config.model, pipeline.source().size(), pipeline.target().size());
   if (config.training.head_gates.lambda > 0) HeadGates::declare(model);
+  // Weights, gradients and two moments, so that what is far too large is refused before it takes memory.
+  constexpr std::int64_t bytes_of_a_weight = 4 * sizeof(float);
+  require_memory(resident_bytes() + bytes_of_a_weight * model.parameters().slab_size());
   model.parameters().allocate(DType::f32);
   model.parameters().initialise(config.seed);
   HeadGates(model).fill(config.training.head_gates.initial);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "polyhead/core/parallel.h"
+#include "polyhead/core/memory.h"
 #include "polyhead/kernels/bf16.h"
 
 namespace polyhead::train {
@@ -97,7 +98,9 @@ std::int64_t GradientStep::dry_run(const data::ParallelCorpus& corpus, std::span
   const std::optional<HalfPrecision> half = refresh_copies();
   reduction_.begin(1);
   workers_[0].run(model_, corpus, largest, 0, 0, RngKey{}, reduction_.acquire(0), half ? &*half : nullptr,
-                  &gates_);
+                  &gates_, &disagreement_);
+  for (const Worker& worker : workers_)
+    require<MemoryError>(worker.has_room_of(workers_[0]), "out of memory: no address space for a thread");
   const auto others = static_cast<std::int64_t>(workers_.size()) - 1;
   return others * static_cast<std::int64_t>(workers_[0].peak_bytes()) + reduction_.touched_bytes(others);
 }

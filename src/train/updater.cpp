@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "finite.h"
+#include "memory.h"
 #include "polyhead/core/clock.h"
 #include "polyhead/core/memory.h"
 
@@ -32,10 +33,21 @@ Updater::Updater(const Config& config, nn::Transformer& model, int threads)
   if (config.training.ema_decay > 0) average_.emplace(Shape{model.parameters().slab_size()}, DType::f32);
 }
 
-std::int64_t Updater::expected_memory(const data::ParallelCorpus& corpus,
-                                      std::span<const std::int32_t> pairs) {
-  const std::int64_t others = gradient_.dry_run(corpus, pairs);
-  return std::max(peak_resident_bytes(), resident_bytes() + others);
+std::int64_t Updater::expected_memory(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
+                                      std::int64_t besides) {
+  std::int64_t others = 0;
+  try {
+    others = gradient_.dry_run(corpus, pairs);
+  } catch (const MemoryError&) {
+    refuse_memory({});
+  }
+  const std::int64_t bytes = std::max(peak_resident_bytes(), resident_bytes() + others + besides);
+  require_memory(bytes);
+  // Where address space is limited, what has none reserved yet.
+  constexpr std::int64_t stack = 8 << 20;
+  const std::int64_t added = besides + stack * (std::ssize(workers_) - 1);
+  if (address_space_bytes() + added > address_space_limit()) refuse_memory({});
+  return bytes;
 }
 
 StepReport Updater::run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,

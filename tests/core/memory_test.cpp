@@ -1,6 +1,8 @@
 #include "polyhead/core/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -22,6 +24,21 @@ TEST(Memory, CountsWhatIsTouched) {
   EXPECT_LT(resident_bytes(), before + bytes / 2);
 #endif
   EXPECT_GE(peak_resident_bytes(), before + bytes - pending);
+}
+
+TEST(Memory, WhatCanBeHadIsWithinAllLimits) {
+  const std::int64_t limit = memory_limit();
+  EXPECT_GT(limit, resident_bytes());
+  EXPECT_LE(limit, std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE) + resident_bytes());
+  EXPECT_GE(address_space_bytes(), resident_bytes());
+  rlimit before{};
+  getrlimit(RLIMIT_DATA, &before);
+  const rlimit less{rlim_t{1} << 30, before.rlim_max};
+  setrlimit(RLIMIT_DATA, &less);
+  const std::int64_t limited = memory_limit();
+  setrlimit(RLIMIT_DATA, &before);
+  EXPECT_LE(limited, std::int64_t{1} << 30);
+  EXPECT_LE(limited, address_space_limit());
 }
 
 }  // namespace

@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -69,7 +70,10 @@ Process::Process(const Arguments& arguments, const std::string& input, const std
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, in.c_str(), O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT, 0600);
+  if (out_ == closed)
+    posix_spawn_file_actions_addclose(&actions, 1);
+  else
+    posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), O_WRONLY | O_CREAT, 0600);
   const int error = posix_spawn(&id_, POLYHEAD_PROGRAM, &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
@@ -87,18 +91,37 @@ void Process::signal(int number) const {
 }
 
 bool Process::running() {
-  if (id_ >= 0 && ::waitpid(id_, &raw_status_, WNOHANG) == id_) id_ = -1;
+  collect(WNOHANG);
   return id_ >= 0;
 }
 
-Outcome Process::wait() {
-  if (id_ >= 0) ::waitpid(id_, &raw_status_, 0);
+void Process::collect(int options) {
+  rusage usage{};
+  if (id_ < 0 || ::wait4(id_, &raw_status_, options, &usage) != id_) return;
   id_ = -1;
+  peak_bytes_ = std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+Outcome Process::wait() {
+  collect(0);
   const int status = WIFEXITED(raw_status_) ? WEXITSTATUS(raw_status_) : 128 + WTERMSIG(raw_status_);
-  return {status, fs::is_regular_file(out_) ? read_text(out_) : "", read_text(err_)};
+  return {status, fs::is_regular_file(out_) ? read_text(out_) : "", read_text(err_), peak_bytes_};
 }
 
 Outcome run(const Arguments& arguments, const std::string& input) { return Process(arguments, input).wait(); }
+
+Environment::Environment(std::vector<std::pair<std::string, std::string>> variables) {
+  for (const auto& [name, value] : variables) {
+    const char* before = std::getenv(name.c_str());
+    before_.emplace_back(name, before ? std::optional<std::string>(before) : std::nullopt);
+    ::setenv(name.c_str(), value.c_str(), 1);
+  }
+}
+
+Environment::~Environment() {
+  for (const auto& [name, value] : before_)
+    value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+}
 
 std::string tiny_config() {
   static const std::string path = write_text("tiny.yaml", R"(name: tiny

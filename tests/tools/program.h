@@ -3,9 +3,12 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 /// The built program, run from outside.
@@ -16,6 +19,7 @@ using Arguments = std::vector<std::string>;
 struct Outcome {
   int status = 0;  ///< the exit status, or 128 + the signal that ended it
   std::string out, err;
+  std::int64_t peak_bytes = 0;  ///< the most memory that it had resident
 };
 
 /// A folder that is removed when the test program ends.
@@ -29,9 +33,10 @@ std::vector<nlohmann::json> read_json_lines(const std::string& path);
 /// Writes a file of its own and gives its path.
 std::string write_text(const std::string& name, const std::string& text);
 
-/// The program with a file of its own for each stream; stdout may be a path instead.
+/// The program with a file of its own for each stream; stdout may be a path instead, or `closed`.
 class Process {
  public:
+  static constexpr const char* closed = "-";
   explicit Process(const Arguments& arguments, const std::string& input = "", const std::string& out = "");
   ~Process();
   Process(const Process&) = delete;
@@ -42,9 +47,11 @@ class Process {
   Outcome wait();
 
  private:
+  void collect(int options);
   std::string out_, err_;
   pid_t id_ = -1;
   int raw_status_ = 0;
+  std::int64_t peak_bytes_ = 0;
 };
 
 /// Waits until `done` holds or the process has ended; whether it holds.
@@ -58,6 +65,18 @@ bool wait_for(Process& process, const Condition& done) {
 }
 
 Outcome run(const Arguments& arguments, const std::string& input = "");
+
+/// Variables of the environment that the program is started with while this lives.
+class Environment {
+ public:
+  explicit Environment(std::vector<std::pair<std::string, std::string>> variables);
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
+};
 
 /// A configuration of a small copy task that trains in seconds, written to a file.
 std::string tiny_config();

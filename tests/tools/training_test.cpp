@@ -7,60 +7,21 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
 #include "polyhead/kernels/bf16.h"
 #include "polyhead/train/checkpoint.h"
 #include "tools/program.h"
+#include "tools/runs.h"
 
 namespace polyhead::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
-
-std::string checkpoint(const std::string& run, std::int64_t step) {
-  return train::checkpoint_path(run + "/checkpoints", step);
-}
-
-std::int64_t newest_step(const std::string& run) {
-  const auto files = train::list_checkpoints(run + "/checkpoints");
-  return files.empty() ? -1 : files.back().step;
-}
-
-/// Everything that training computes with is the same, bit for bit.
-void expect_equal(const std::string& first_path, const std::string& second_path) {
-  const train::Checkpoint first = train::read_checkpoint(first_path),
-                          second = train::read_checkpoint(second_path);
-  for (const auto arrays : {&train::Checkpoint::parameters, &train::Checkpoint::first_moment,
-                            &train::Checkpoint::second_moment}) {
-    ASSERT_EQ((first.*arrays).size(), (second.*arrays).size());
-    for (std::size_t i = 0; i < (first.*arrays).size(); ++i) {
-      const train::NamedArray &a = (first.*arrays)[i], &b = (second.*arrays)[i];
-      EXPECT_EQ(a.path, b.path);
-      EXPECT_TRUE(std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end())) << a.path;
-    }
-  }
-  json a = json::parse(first.state), b = json::parse(second.state);
-  a.erase("seconds"), b.erase("seconds");
-  EXPECT_EQ(a, b);
-}
-
-/// The losses of the log's updates, by their place in it; every step must be there once.
-std::vector<double> losses(const std::string& run) {
-  std::vector<double> result;
-  for (const json& entry : read_json_lines(run + "/train.jsonl")) {
-    if (!entry.contains("loss")) continue;
-    result.push_back(entry.at("loss"));
-    EXPECT_EQ(entry.at("step"), result.size());
-  }
-  return result;
-}
 
 Arguments train_arguments(const std::string& out, const Arguments& more = {}) {
   Arguments arguments{"train", tiny_config(), "--out", out};

@@ -165,7 +165,7 @@ TEST_F(TrainerTest, KeepsSeveralBest) {
 TEST_F(TrainerTest, SaysHowMuchMemoryItWillTake) {
   run("memory", {});
   EXPECT_THAT(observer_.messages,
-              ::testing::Contains(::testing::MatchesRegex("memory: about [0-9]+ MiB for updates")));
+              ::testing::Contains(::testing::MatchesRegex("memory: about [0-9]+ MiB at the peak, of [0-9]+ MiB that can be had")));
 }
 
 TEST_F(TrainerTest, NeitherCountsNorLeavesTornCheckpoints) {

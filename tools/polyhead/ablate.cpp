@@ -18,6 +18,8 @@
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/error.h"
 #include "polyhead/experiment/summary.h"
+#include "polyhead/core/file.h"
+#include "polyhead/core/parallel.h"
 #include "progress.h"
 
 namespace polyhead::tools {
@@ -142,12 +144,13 @@ int run_ablate(const AblateOptions& o) {
   watch_signals();
   make_folder(folder);
   const FolderLock lock(folder);
-  experiment::replace_text(folder + "/experiment.yaml", experiment::dump(experiment));
+  remove_temporaries(folder);
+  replace_file(folder + "/experiment.yaml", experiment::dump(experiment));
   Ablation ablation(experiment, plan, folder, o.jobs, signal_received);
   const int status = ablation.run();
   const std::string summary =
       summary_text(experiment, summarize(experiment, ablation.plan(), ablation.results()));
-  experiment::replace_text(folder + "/summary.txt", summary);
+  replace_file(folder + "/summary.txt", summary);
   write_output("", summary);
   return status;
 }
@@ -161,7 +164,7 @@ Command add_ablate(CLI::App& program) {
   auto o = std::make_shared<AblateOptions>();
   command->add_option("EXPERIMENT", o->experiment, "experiment file")->required()->type_name("YAML");
   command->add_option("--out", o->out, "folder of the experiment; runs/NAME by default");
-  o->jobs = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  o->jobs = default_threads();
   command
       ->add_option("--jobs", o->jobs, "cells that run side by side, one thread each; by default one a core")
       ->check(CLI::Range(1, 1024))

@@ -12,6 +12,7 @@
 
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/error.h"
+#include "polyhead/core/file.h"
 #include "polyhead/experiment/collect.h"
 #include "polyhead/train/run_folder.h"
 #include "progress.h"
@@ -140,7 +141,8 @@ void Ablation::run_missing() {
 void Ablation::start(const Cell& cell) {
   tried_.insert(cell.id + (cell.trial ? "t" : ""));
   std::filesystem::create_directories(folder_of(cell));
-  experiment::replace_text(folder_of(cell) + "/config.yaml", config::dump(cell.config));
+  remove_temporaries(folder_of(cell));
+  replace_file(folder_of(cell) + "/config.yaml", config::dump(cell.config));
   auto job = std::make_unique<Job>();
   job->cell = cell;
   job->splits = results_.missing_splits(cell, experiment_.config.evaluation);

@@ -92,20 +92,55 @@ void check_free(const DataOptions& o) {
 
 using Files = std::vector<std::pair<std::string, std::string>>;  ///< name, bytes
 
+/// The files of a folder on their way from old to new. Undoes what it did unless done() was reached.
+class Exchange {
+ public:
+  explicit Exchange(fs::path folder) : folder_(std::move(folder)) { made_ = fs::create_directories(folder_); }
+  ~Exchange() {
+    std::error_code ignored;
+    if (done_) return;
+    for (auto move = moves_.rbegin(); move != moves_.rend(); ++move)
+      fs::rename(move->second, move->first, ignored);
+    for (const fs::path& path : partial_) fs::remove(path, ignored);
+    if (made_) fs::remove(folder_, ignored);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  /// Writes a file beside the one that it will be.
+  void write(const std::string& name, const std::string& bytes) {
+    partial_.push_back(folder_ / (name + ".partial"));
+    write_output(partial_.back(), bytes);
+  }
+  void set_aside(const std::string& name) {
+    if (fs::exists(folder_ / name)) move(folder_ / name, folder_ / (name + ".old"));
+  }
+  void put(const std::string& name) { move(folder_ / (name + ".partial"), folder_ / name); }
+  /// Removes what was set aside, also by a process that was killed.
+  void done() {
+    done_ = true;
+    for (const std::string& name : own_files())
+      for (const char* mark : {".old", ".partial"}) fs::remove(folder_ / (name + mark));
+  }
+
+ private:
+  void move(const fs::path& from, const fs::path& to) {
+    fs::rename(from, to);
+    moves_.emplace_back(from, to);
+  }
+  fs::path folder_;
+  std::vector<fs::path> partial_;                     ///< written so far
+  std::vector<std::pair<fs::path, fs::path>> moves_;  ///< made so far
+  bool made_ = false, done_ = false;
+};
+
 /// All of the files, in place of what the command wrote there before; or when that fails, none, and the folder as it was.
 void write_folder(const fs::path& folder, const Files& files) {
-  const bool made = fs::create_directories(folder);
-  const auto partial = [&](const std::string& name) { return folder / (name + ".partial"); };
-  try {
-    for (const auto& [name, bytes] : files) write_output(partial(name), bytes);
-  } catch (...) {
-    std::error_code ignored;
-    for (const auto& [name, bytes] : files) fs::remove(partial(name), ignored);
-    if (made) fs::remove(folder, ignored);
-    throw;
-  }
-  for (const std::string& name : own_files()) fs::remove(folder / name);
-  for (const auto& [name, bytes] : files) fs::rename(partial(name), folder / name);
+  Exchange exchange(folder);
+  for (const auto& [name, bytes] : files) exchange.write(name, bytes);
+  for (const std::string& name : own_files()) exchange.set_aside(name);
+  for (const auto& [name, bytes] : files) exchange.put(name);
+  exchange.done();
 }
 
 int run_data(const DataOptions& o) {

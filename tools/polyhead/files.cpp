@@ -5,10 +5,12 @@
 
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 #include <system_error>
 
 #include "polyhead/core/error.h"
+#include "polyhead/core/file.h"
 
 namespace polyhead::tools {
 namespace {
@@ -45,6 +47,16 @@ std::string read_stdin() {
 
 }  // namespace
 
+void hold_standard_streams() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(descriptor, F_GETFD) < 0) {
+      // The wrong way round, so that reading and writing fail; what is said on stderr may get lost.
+      const int flags = descriptor == STDOUT_FILENO ? O_RDONLY : O_WRONLY;
+      [[maybe_unused]] const int opened =
+          ::open("/dev/null", flags);  // takes the lowest that is free: this one
+    }
+}
+
 data::Lines read_input(const std::string& path) {
   data::Lines lines = path.empty() ? data::split_lines(read_stdin()) : data::read_lines(path);
   if (lines.repaired > 0)
@@ -62,15 +74,16 @@ std::vector<std::string> read_beside(const std::string& path, const std::string&
 
 void write_output(const std::string& path, std::string_view text) {
   if (path.empty()) return write_all(STDOUT_FILENO, text, "stdout");
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail(path);
-  try {
-    write_all(descriptor, text, path);
-  } catch (...) {
-    ::close(descriptor);
-    throw;
+  namespace fs = std::filesystem;
+  const fs::file_status status = fs::status(path);
+  if (fs::is_regular_file(status) || !fs::exists(status)) {
+    // Through a link to what it names.
+    replace_file(fs::is_symlink(path) ? fs::weakly_canonical(path).string() : path, text);
+    return;
   }
-  if (::close(descriptor) < 0) fail(path);
+  File file(path, O_WRONLY);
+  write_all(file.id(), text, path);
+  file.close();
 }
 
 void complain(std::string_view message) {

@@ -9,6 +9,10 @@
 /// Files and streams as the commands take them, and what they say on stderr.
 namespace polyhead::tools {
 
+/// Takes the descriptors of standard streams that the program was started without, so that no file gets them and then what
+/// is meant for stdout or stderr: using stdin or stdout is an error then. To be called first.
+void hold_standard_streams();
+
 /// Whoever reads stdout has gone: ends the program without a message.
 struct ReaderGone {};
 
@@ -20,8 +24,9 @@ data::Lines read_input(const std::string& path);
 /// file `beside` are.
 std::vector<std::string> read_beside(const std::string& path, const std::string& beside, std::size_t lines);
 
-/// Writes a file, or to stdout when `path` is empty. Throws FileError when not all could be written, ReaderGone when
-/// stdout is a pipe that nobody reads any more.
+/// Replaces a file, which stays as it was when that fails (see replace_file), or writes to stdout when `path` is empty, or to
+/// what is no file, as /dev/null. Throws FileError when not all could be written, ReaderGone when that is a pipe which nobody
+/// reads any more.
 void write_output(const std::string& path, std::string_view text);
 
 /// A message on stderr, each of its lines after the program's name.

@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "files.h"
 #include "polyhead/core/error.h"
+#include "polyhead/core/parallel.h"
 #include "polyhead/core/version.h"
 
 namespace polyhead::tools {
@@ -52,8 +53,10 @@ void watch_signals() {
 int signal_received() { return received; }
 
 void add_threads(CLI::App& command, int& threads) {
-  threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  command.add_option("--threads", threads, "threads; results do not depend on it")
+  threads = default_threads();
+  command
+      .add_option("--threads", threads,
+                  "threads; results do not depend on it. By default OMP_NUM_THREADS, else one a core")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
 }
@@ -138,8 +141,10 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using polyhead::Status;
   using polyhead::tools::complain;
+  polyhead::tools::hold_standard_streams();
   polyhead::tools::end_with_parent();
-  std::signal(SIGPIPE, SIG_IGN);
+  // Then it is an error of the call that writes.
+  for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
   try {
     return polyhead::tools::run(argc, argv);
   } catch (const polyhead::Error& error) {

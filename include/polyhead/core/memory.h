@@ -2,12 +2,29 @@
 
 #include <cstdint>
 
+#include "polyhead/core/error.h"
+
 namespace polyhead {
+
+/// More memory is needed than can be had.
+struct MemoryError : Error {
+  using Error::Error;
+};
 
 /// Bytes of memory that the process has resident now (Linux: /proc/self/statm).
 std::int64_t resident_bytes();
 
 /// The most that it ever had.
 std::int64_t peak_resident_bytes();
+
+/// Bytes of address space that it has.
+std::int64_t address_space_bytes();
+
+/// Bytes of address space that it may have; the largest number where nothing limits it (RLIMIT_AS).
+std::int64_t address_space_limit();
+
+/// The most bytes that the process can have resident: what it has and what the machine has available (MemAvailable), within
+/// what its control group may have and the limits of the process (RLIMIT_AS, RLIMIT_DATA).
+std::int64_t memory_limit();
 
 }  // namespace polyhead

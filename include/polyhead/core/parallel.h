@@ -7,6 +7,9 @@
 
 namespace polyhead {
 
+/// How many threads to take where nobody says: OMP_NUM_THREADS, else as many as there are cores for the process.
+inline int default_threads() { return omp_get_max_threads(); }
+
 /// Calls body(i, worker) for every i in 0 … n − 1 on at most `threads` threads; worker < threads names the
 /// thread. Indices are handed out in order, one at a time. The only place that starts threads. When bodies
 /// throw, the exception of the smallest i is rethrown after all have ended; what bodies compute must not

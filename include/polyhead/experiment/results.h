@@ -101,7 +101,4 @@ class Results {
   std::map<std::string, Outcome> outcomes_;
 };
 
-/// Replaces DIR/name by `text`, whole or not at all. Throws FileError.
-void replace_text(const std::string& path, const std::string& text);
-
 }  // namespace polyhead::experiment

@@ -10,16 +10,17 @@ namespace polyhead {
 /// arithmetic on it. Address space is reserved at once and made usable as needed, so nothing ever moves.
 class Pages {
  public:
-  /// Reserves up to `capacity` bytes (less where the system limits address space). Throws Error when nothing
-  /// can be had.
+  /// Reserves up to `capacity` bytes (less where the system limits address space). Throws MemoryError when
+  /// nothing can be had.
   explicit Pages(std::size_t capacity);
   ~Pages();
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&& other) noexcept;
-  /// Makes the first `bytes` usable. Throws Error beyond the capacity.
+  /// Makes the first `bytes` usable. Throws MemoryError beyond the capacity.
   void commit(std::size_t bytes);
   std::byte* data() const { return data_; }
   std::size_t committed() const { return committed_; }
+  std::size_t capacity() const { return capacity_; }
 
  private:
   std::byte* data_ = nullptr;
@@ -51,6 +52,8 @@ class Arena {
   std::size_t rewinds() const { return rewinds_; }
   /// The most bytes ever in use.
   std::size_t peak() const { return peak_; }
+  /// The most bytes that there is address space for.
+  std::size_t capacity() const { return pages_.capacity(); }
 
  private:
   void* take(std::size_t bytes);

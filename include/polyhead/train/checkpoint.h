@@ -34,7 +34,7 @@ struct Checkpoint {
 const NamedArray* find(std::span<const NamedArray> arrays, std::string_view path);
 
 /// Writes a checkpoint so that `path` holds the old or the new file at every moment, also after a crash: to
-/// `path`.tmp-<process>, synced, renamed. Equal content gives equal bytes. Throws FileError, and leaves
+/// `path`.tmp-polyhead, synced, renamed. Equal content gives equal bytes. Throws FileError, and leaves
 /// neither a change nor a temporary file, when the file cannot be written; also when a path is used twice or
 /// cannot name a dataset, or `values` are not as many as `shape` says.
 ///

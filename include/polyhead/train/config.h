@@ -174,6 +174,25 @@ struct Config {
   text::TokenizerConfig tokenizer;
   nn::ModelConfig model;
   TrainingConfig training;
+/// What a run does when a checkpoint or a line of its log cannot be written.
+enum class OnError { stop, go_on };
+inline config::EnumNames<OnError> enum_names(OnError) {
+  return {{OnError::stop, "stop"}, {OnError::go_on, "continue"}};
+}
+
+/// Section `checkpoint`.
+struct CheckpointConfig {
+  OnError on_error = OnError::stop;
+  bool operator==(const CheckpointConfig&) const = default;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("on_error", on_error,
+      "when a checkpoint or train.jsonl cannot be written: stop with status 4, or continue with a warning; "
+      "never of a run's last checkpoint");
+  }
+};
+
   decode::DecodingConfig decoding;
   EvaluationConfig evaluation;
   bool operator==(const Config&) const = default;
@@ -199,3 +218,5 @@ struct Config {
 bool may_change_on_resume(std::string_view key);
 
 }  // namespace polyhead::train
+  CheckpointConfig checkpoint;
+    v("checkpoint", checkpoint, "what becomes of checkpoints that cannot be written");

@@ -27,6 +27,11 @@ class Worker {
   void set_profile(Profile* profile) { profile_ = profile; }
   Profile* profile() const { return profile_; }
   /// The most bytes ever taken.
+  /// Whether there is address space for the most that another worker took.
+  bool has_room_of(const Worker& other) const {
+    return activations_.capacity() >= other.activations_.peak() &&
+           scratch_.capacity() >= other.scratch_.peak();
+  }
   std::size_t peak_bytes() const { return activations_.peak() + scratch_.peak(); }
 
  private:

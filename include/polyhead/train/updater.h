@@ -39,8 +39,10 @@ class Updater {
   StepReport run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs, std::int64_t step);
 
   /// Bytes that the process will have resident at the peak of updates no larger than that of `pairs`: what it has after a
-  /// dry run of the largest shard, and what the other threads and shards will add. Changes nothing.
-  std::int64_t expected_memory(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs);
+  /// dry run of the largest shard, what the other threads and shards will add, and `besides`. Changes nothing. Throws
+  /// MemoryError, which says what to change, when that is more than can be had.
+  std::int64_t expected_memory(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
+                               std::int64_t besides = 0);
 
   const Tensor& first_moment() const { return first_moment_.tensor(); }
   const Tensor& second_moment() const { return second_moment_.tensor(); }

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Files, so that what a disk or the system refuses is a FileError "PATH: cannot <what>: <reason>" and never a file that is
+/// half written.
+namespace polyhead {
+
+/// An open file, closed at the end.
+class File {
+ public:
+  /// open(2) with `flags` and O_CLOEXEC; `mode` is of a file that it makes. Errors name `name`, or `path` without one.
+  File(const std::string& path, int flags, mode_t mode = 0666, std::string name = "");
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  int id() const { return id_; }
+  const std::string& name() const { return name_; }
+  /// All of `bytes`, at the file's position.
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  /// Until the bytes are where a power failure leaves them.
+  void sync();
+  void truncate(std::int64_t size);
+  /// To be told of what closing finds wrong; does nothing the second time.
+  void close();
+
+ private:
+  int id_;
+  std::string name_;
+};
+
+/// Replaces `path` by a file of `bytes`, or leaves it as it was: written beside it, to `path`.tmp-polyhead, synced, renamed,
+/// and the folder synced. No temporary file is left, unless the process is killed; the next call for `path` then takes it
+/// over. Two processes that replace one file do so one after the other.
+void replace_file(const std::string& path, std::span<const std::byte> bytes);
+inline void replace_file(const std::string& path, std::string_view text) {
+  replace_file(path, std::as_bytes(std::span(text)));
+}
+
+/// Removes the files of `folder` that replace_file() left there when a process was killed and that were to replace files
+/// whose names begin with one of `names`; any file, where there are none. Nobody may be replacing one of these.
+void remove_temporaries(const std::string& folder, std::span<const std::string_view> names = {});
+
+/// All bytes of a regular file.
+std::vector<std::byte> read_file(const std::string& path);
+
+}  // namespace polyhead

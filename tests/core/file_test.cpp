@@ -1,0 +1,124 @@
+#include "polyhead/core/file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "polyhead/core/error.h"
+#include "support/message.h"
+
+namespace polyhead {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::UnorderedElementsAre;
+
+class FileTest : public ::testing::Test {
+ protected:
+  FileTest() {
+    std::string pattern = (fs::temp_directory_path() / "polyhead_file_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  ~FileTest() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(folder_)) found.push_back(entry.path().filename());
+    return found;
+  }
+  static std::string text(const std::string& path) {
+    std::ostringstream content;
+    content << std::ifstream(path).rdbuf();
+    return content.str();
+  }
+  template <class Action>
+  static std::string error(const Action& action) {
+    return testing::message_of<FileError>(action);
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FileTest, IsReplacedWhole) {
+  replace_file(path("a"), "first");
+  EXPECT_EQ(text(path("a")), "first");
+  replace_file(path("a"), "");
+  EXPECT_EQ(text(path("a")), "");
+  EXPECT_THAT(names(), ElementsAre("a"));
+}
+
+TEST_F(FileTest, WhatAKilledProcessLeftIsTakenOver) {
+  std::ofstream(path("a.tmp-polyhead")) << "much longer than what comes";
+  replace_file(path("a"), "short");
+  EXPECT_EQ(text(path("a")), "short");
+  EXPECT_THAT(names(), ElementsAre("a"));
+}
+
+TEST_F(FileTest, WhatIsInTheWayIsNamed) {
+  fs::create_directory(path("folder"));
+  EXPECT_EQ(error([&] { replace_file(path("folder"), "x"); }),
+            path("folder") + ": cannot replace: Is a directory");
+  EXPECT_EQ(error([&] { replace_file(path("none/a"), "x"); }),
+            path("none/a") + ": cannot write: No such file or directory");
+  ASSERT_EQ(::mkfifo(path("a.tmp-polyhead").c_str(), 0600), 0);
+  EXPECT_EQ(error([&] { replace_file(path("a"), "x"); }),
+            path("a") + ": cannot write: No such device or address");
+  fs::create_symlink(path("folder"), path("b.tmp-polyhead"));
+  EXPECT_EQ(error([&] { replace_file(path("b"), "x"); }),
+            path("b") + ": cannot write: Too many levels of symbolic links");
+  EXPECT_THAT(names(), UnorderedElementsAre("folder", "a.tmp-polyhead", "b.tmp-polyhead"));
+}
+
+TEST_F(FileTest, IsReplacedByOneAfterTheOther) {
+  const std::string first(300000, 'a'), second(200000, 'b');
+  std::vector<std::thread> writers;
+  for (const std::string* content : {&first, &second})
+    writers.emplace_back([&, content] {
+      for (int i = 0; i < 20; ++i) replace_file(path("shared"), *content);
+    });
+  for (int i = 0; i < 200; ++i)
+    if (fs::exists(path("shared"))) {
+      const std::string found = text(path("shared"));
+      EXPECT_TRUE(found == first || found == second) << found.size();
+    }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_THAT(names(), ElementsAre("shared"));
+}
+
+TEST_F(FileTest, TemporariesOfSomeNamesAreRemoved) {
+  for (const char* name : {"a.h5.tmp-polyhead", "a.h5.tmp-77", "b.tmp-polyhead", "a.h5", "tmp"})
+    std::ofstream(path(name)) << "x";
+  constexpr std::string_view names_of_a[]{"a."};
+  remove_temporaries(folder_, names_of_a);
+  EXPECT_THAT(names(), UnorderedElementsAre("b.tmp-polyhead", "a.h5", "tmp"));
+  remove_temporaries(folder_);
+  EXPECT_THAT(names(), UnorderedElementsAre("a.h5", "tmp"));
+  EXPECT_EQ(error([&] { remove_temporaries(path("none")); }),
+            path("none") + ": cannot list: No such file or directory");
+}
+
+TEST_F(FileTest, TellsWhatTheSystemSays) {
+  File full("/dev/full", O_WRONLY);
+  EXPECT_EQ(error([&] { full.write("x"); }), "/dev/full: cannot write: No space left on device");
+  EXPECT_EQ(error([&] { full.truncate(0); }), "/dev/full: cannot truncate: Invalid argument");
+  full.close();
+  full.close();
+  EXPECT_EQ(error([&] { File(path("none"), O_RDONLY); }),
+            path("none") + ": cannot read: No such file or directory");
+  EXPECT_EQ(error([&] { File(path("none"), O_RDONLY | O_DIRECTORY, 0, "run"); }),
+            "run: cannot open the folder: No such file or directory");
+}
+
+}  // namespace
+}  // namespace polyhead

@@ -1,0 +1,190 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+
+#include "faults/faults.h"
+
+namespace polyhead::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+/// A command that writes files to a folder.
+struct Writing {
+  std::string name;
+  std::function<Arguments(const std::string& folder)> arguments;
+  std::string input = {};
+};
+
+std::vector<Writing> commands() {
+  const std::string& run = trained_run();
+  return {
+      {"average",
+       [&](const std::string& folder) {
+         return Arguments{"average", run, "--out", folder + "/a.h5"};
+       }},
+      {"heads prune",
+       [&](const std::string& folder) {
+         return Arguments{"heads", "prune",          run,        "--heads",         "encoder.0.1",
+                          "--out", folder + "/p.h5", "--config", folder + "/p.yaml"};
+       }},
+      {"evaluate",
+       [&](const std::string& folder) {
+         return Arguments{"evaluate", run, "--limit", "3", "--output", folder + "/out.txt"};
+       }},
+      {"translate",
+       [&](const std::string& folder) {
+         return Arguments{"translate", run, "--output", folder + "/out.txt"};
+       },
+       "a b\n"},
+      {"report",
+       [&](const std::string& folder) {
+         return Arguments{"report", run, "--out", folder + "/r.html"};
+       }},
+      {"data grammar",
+       [](const std::string& folder) {
+         return Arguments{"data",  "grammar", "--out", folder,       "--splits",
+                          "train", "--size",  "5",     "--overwrite"};
+       }},
+  };
+}
+
+using Contents = std::map<std::string, std::string>;
+
+Contents contents_of(const std::string& folder) {
+  Contents contents;
+  for (const std::string& file : files_in(folder)) contents[file] = read_text(folder + "/" + file);
+  return contents;
+}
+
+/// What a command writes, over what has been there.
+class Rewriting {
+ public:
+  explicit Rewriting(const Writing& command) : command_(command) {
+    const std::string folder = fresh_path("files");
+    fs::create_directory(folder);
+    const FaultyOutcome outcome = run({}, folder);
+    if (outcome.status != 0) throw std::runtime_error(command.name + ": " + outcome.err);
+    new_ = contents_of(folder);
+    for (const auto& [file, content] : new_) old_[file] = "old " + file;
+    calls_ = run({}, folder_of_old()).calls;
+  }
+  const Contents& after() const { return new_; }
+  const Contents& before() const { return old_; }
+  const std::vector<Call>& calls() const { return calls_; }
+  std::string folder_of_old() const {
+    std::string folder = fresh_path("files");
+    fs::create_directory(folder);
+    for (const auto& [file, content] : old_) std::ofstream(folder + "/" + file) << content;
+    return folder;
+  }
+  FaultyOutcome run(const Fault& fault, const std::string& folder) const {
+    return run_with(fault, folder, command_.arguments(folder), command_.input);
+  }
+
+ private:
+  const Writing& command_;
+  Contents new_, old_;
+  std::vector<Call> calls_;
+};
+
+TEST(FileFaults, LeaveOldFilesOrNewOnesAndAnError) {
+  const std::vector<std::string> errors{"EIO", "ENOSPC", "full"};
+  std::size_t next = 0;
+  for (const Writing& command : commands()) {
+    const Rewriting files(command);
+    ASSERT_FALSE(files.calls().empty()) << command.name;
+    for (const std::int64_t number : numbers_of(files.calls(), command.name == "average" ? 1 : 3)) {
+      const std::string& error = errors[next++ % errors.size()];
+      const std::string folder = files.folder_of_old();
+      const FaultyOutcome outcome = files.run({number, error}, folder);
+      const Call& call = outcome.calls.at(static_cast<std::size_t>(number - 1));
+      SCOPED_TRACE(command.name + ": " + call.name + ' ' + call.path + ' ' + error);
+      expect_file_error(outcome, call, error);
+      // What may not be removed is still there.
+      if (call.name == "remove") continue;
+      expect_no_temporaries(folder);
+      const Contents found = contents_of(folder);
+      ASSERT_EQ(found.size(), files.after().size());
+      bool all_old = true, all_new = true;
+      for (const auto& [file, content] : found) {
+        EXPECT_TRUE(content == files.before().at(file) || content == files.after().at(file)) << file;
+        all_old &= content == files.before().at(file);
+        all_new &= content == files.after().at(file);
+      }
+      EXPECT_TRUE(command.name != "data grammar" || all_old || all_new) << "files of one folder go together";
+    }
+  }
+}
+
+TEST(FileFaults, AKillLeavesWhatTheNextTimeMakesWhole) {
+  for (const Writing& command : commands()) {
+    const Rewriting files(command);
+    for (const std::int64_t number : numbers_of(files.calls(), 5)) {
+      const std::string folder = files.folder_of_old();
+      const FaultyOutcome killed = files.run({number, "kill"}, folder);
+      ASSERT_EQ(killed.status, 128 + SIGKILL) << killed.err;
+      EXPECT_EQ(files.run({}, folder).status, 0) << command.name;
+      EXPECT_EQ(contents_of(folder), files.after()) << command.name;
+    }
+  }
+}
+
+/// Commands whose result goes to stdout.
+std::vector<Writing> printing() {
+  const std::string& run = trained_run();
+  const auto always = [](const Arguments& arguments) {
+    return [arguments](const std::string&) { return arguments; };
+  };
+  const std::string text = write_text("text", "a b\n");
+  return {{"translate", always({"translate", run}), "a b\n"},
+          {"evaluate", always({"evaluate", run, "--limit", "2", "--json"})},
+          {"score", always({"score", run, "--source", text, "--target", text})},
+          {"metrics", always({"metrics", "--hypothesis", text, "--reference", text})},
+          {"inspect", always({"inspect", run + "/checkpoints/step-00000040.h5"})},
+          {"config", always({"config", tiny_config()})},
+          {"heads", always({"heads", run, "--limit", "2"})},
+          {"help", always({"--help"})}};
+}
+
+TEST(OutputFaults, AFullOrClosedStdoutIsAnError) {
+  for (const Writing& command : printing())
+    for (const auto& [out, why] :
+         {std::pair<std::string, std::string>{"/dev/full", "No space left on device"},
+          {Process::closed, "Bad file descriptor"}}) {
+      const Outcome outcome = Process(command.arguments(""), command.input, out).wait();
+      EXPECT_EQ(outcome.status, 4) << command.name << ": " << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr("polyhead: stdout: cannot write: " + why + "\n")) << command.name;
+    }
+}
+
+TEST(OutputFaults, WhatIsNoFileIsWrittenTo) {
+  const Arguments translate{"translate", trained_run(), "--output"};
+  Arguments arguments = translate;
+  arguments.emplace_back("/dev/full");
+  const Outcome full = run(arguments, "a b\n");
+  EXPECT_EQ(full.status, 4);
+  EXPECT_THAT(full.err, HasSubstr("polyhead: /dev/full: cannot write: No space left on device\n"));
+  arguments.back() = scratch_folder();
+  const Outcome folder = run(arguments, "a b\n");
+  EXPECT_EQ(folder.status, 4);
+  EXPECT_THAT(folder.err, HasSubstr("polyhead: " + scratch_folder() + ": cannot write: Is a directory\n"));
+  arguments.back() = "/dev/null";
+  EXPECT_EQ(run(arguments, "a b\n").status, 0);
+  // A link stays one, and what it names is replaced.
+  const std::string target = write_text("target", "old"), link = fresh_path("link");
+  fs::create_symlink(target, link);
+  arguments.back() = link;
+  EXPECT_EQ(run(arguments, "a b\n").status, 0);
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_NE(read_text(target), "old");
+}
+
+}  // namespace
+}  // namespace polyhead::testing

@@ -1,0 +1,164 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <regex>
+
+#include "tools/program.h"
+#include "tools/runs.h"
+
+namespace polyhead::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+constexpr bool sanitized = __has_feature(thread_sanitizer) || __has_feature(address_sanitizer);
+#else
+constexpr bool sanitized = false;
+#endif
+
+/// The bytes that a run said it would take.
+double expected_bytes(const std::string& err) {
+  std::smatch match;
+  if (!std::regex_search(err, match, std::regex("memory: about ([0-9]+) MiB"))) return 0;
+  return std::stod(match[1]) * (1 << 20);
+}
+
+Arguments small_training(const Arguments& settings, const std::string& out = fresh_path("run")) {
+  Arguments arguments{"train", tiny_config(), "--out", out, "--threads", "2"};
+  for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+  return arguments;
+}
+
+TEST(MemoryLimits, TheMemoryThatTrainingSaysIsWhatItTakes) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer's own memory grows with every allocation";
+  const std::vector<Arguments> all{
+      {"training.max_steps=10"},
+      {"training.max_steps=3", "model.d_model=256", "model.d_ff=512"},
+      {"training.max_steps=3", "model.d_model=256", "model.d_ff=512", "training.ema_decay=0.9",
+       "training.accumulate=2", "training.batch_tokens=2048"}};
+  for (const Arguments& settings : all) {
+    const Outcome outcome = run(small_training(settings));
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto taken = static_cast<double>(outcome.peak_bytes);
+    EXPECT_NEAR(expected_bytes(outcome.err), taken, 0.1 * taken) << ::testing::PrintToString(settings);
+  }
+}
+
+/// A limit of this process, and of those that it starts, while this lives.
+class Limit {
+ public:
+  Limit(__rlimit_resource resource, std::int64_t bytes) : resource_(resource) {
+    getrlimit(resource, &before_);
+    const rlimit limit{static_cast<rlim_t>(bytes), before_.rlim_max};
+    setrlimit(resource, &limit);
+  }
+  ~Limit() { setrlimit(resource_, &before_); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+
+ private:
+  __rlimit_resource resource_;
+  rlimit before_{};
+};
+
+void expect_refusal(const Outcome& outcome, const std::string& out) {
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              ::testing::ContainsRegex("polyhead: training needs .* MiB that can be had; expected a smaller "
+                                       "training.batch_tokens, vocabulary or model"));
+  EXPECT_EQ(outcome.err.find("step 1"), std::string::npos) << outcome.err;
+  EXPECT_EQ(newest_step(out), -1);
+}
+
+TEST(MemoryLimits, AModelLargerThanTheMachineIsRefused) {
+  const std::string out = fresh_path("run");
+  const Outcome outcome = run(small_training({"model.d_model=8192", "model.d_ff=65536", "model.heads=64",
+                                              "model.encoder_layers=64", "model.decoder_layers=64"},
+                                             out));
+  expect_refusal(outcome, out);
+  EXPECT_FALSE(fs::exists(out));
+  EXPECT_LT(outcome.peak_bytes, std::int64_t{1} << 30);
+}
+
+TEST(MemoryLimits, AreKeptWhereTheSystemSetsThem) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space";
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    const Limit limit(resource, std::int64_t{700} << 20);
+    const std::string out = fresh_path("run");
+    EXPECT_EQ(run(small_training({"training.max_steps=2"}, out)).status, 0) << "what is small enough";
+    // The weights fit; what a batch takes besides does not.
+    const std::string large = fresh_path("run");
+    expect_refusal(
+        run(small_training({"model.d_model=512", "model.d_ff=8192", "model.heads=4",
+                            "training.batch_tokens=60000", "training.lanes=1", "data.train_size=4000"},
+                           large)),
+        large);
+    // Not even the weights.
+    const std::string larger = fresh_path("run");
+    expect_refusal(run(small_training({"model.d_model=2048", "model.d_ff=8192", "model.heads=4"}, larger)),
+                   larger);
+  }
+}
+
+TEST(FileLimits, AFileThatMayNotGetSoLongIsNamed) {
+  const std::string out = fresh_path("run");
+  const auto start = [&] {
+    const Limit limit(RLIMIT_FSIZE, 20000);
+    return std::make_unique<Process>(
+        Arguments{"train", tiny_config(), "--out", out, "--set", "training.max_steps=20"});
+  };
+  const Outcome outcome = start()->wait();
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("polyhead: " + checkpoint(out, 10) + ": cannot write: File too large\n"));
+}
+
+/// The most threads that a process has while it runs.
+int most_threads(Process& process) {
+  int most = 0;
+  const std::string tasks = "/proc/" + std::to_string(process.id()) + "/task";
+  wait_for(process, [&] {
+    std::error_code ended;
+    fs::directory_iterator entries(tasks, ended);
+    int count = 0;
+    for (fs::directory_iterator end; !ended && entries != end; entries.increment(ended)) ++count;
+    most = std::max(most, count);
+    return false;
+  });
+  return most;
+}
+
+Arguments command(const std::string& name) {
+  if (name == "train")
+    return {"train", tiny_config(), "--out", fresh_path("run"), "--set", "training.max_steps=20"};
+  if (name == "bench") return {"bench", "train", tiny_config(), "--steps", "2", "--repetitions", "1"};
+  if (name == "evaluate") return {"evaluate", trained_run(), "--metrics", "loss,bleu"};
+  return {name, trained_run()};
+}
+
+TEST(ThreadLimits, ThereAreNeverMoreThanAskedFor) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer has threads of its own";
+  for (const std::string name : {"train", "bench", "evaluate", "translate", "heads"})
+    for (const auto& [variable, flag] : {std::pair<int, int>{5, 1}, {1, 0}, {2, 0}}) {
+      const Environment environment({{"OMP_NUM_THREADS", std::to_string(variable)}});
+      Arguments arguments = command(name);
+      if (flag > 0) arguments.insert(arguments.end(), {"--threads", std::to_string(flag)});
+      Process process(arguments, "a b\n");
+      // Besides them, training has one that waits for signals.
+      EXPECT_LE(most_threads(process), (flag > 0 ? flag : variable) + (name == "train" ? 1 : 0)) << name;
+      const Outcome outcome = process.wait();
+      EXPECT_EQ(outcome.status, 0) << name << outcome.err;
+    }
+}
+
+}  // namespace
+}  // namespace polyhead::testing

@@ -1,0 +1,286 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <thread>
+
+#include "faults/faults.h"
+#include "polyhead/train/checkpoint.h"
+#include "tools/runs.h"
+
+namespace polyhead::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t last_step = 12;
+
+Arguments training(const std::string& out, const Arguments& more = {}) {
+  Arguments arguments{"train", tiny_config(), "--out", out, "--threads", "2"};
+  for (const char* setting : {"training.max_steps=12", "training.checkpoint_every=4",
+                              "training.validate_every=6", "training.keep_last=2"})
+    arguments.insert(arguments.end(), {"--set", setting});
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// A run to its end, and the calls that it made.
+struct Straight {
+  std::string folder = fresh_path("run");
+  FaultyOutcome outcome = run_with({}, folder, training(folder));
+};
+
+const Straight& straight() {
+  static const Straight run;
+  return run;
+}
+
+/// That the run goes on to the same end as if nothing had happened, and keeps the same files.
+void expect_same_end(const std::string& out) {
+  const Outcome resumed = run(training(out, {"--resume"}));
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  expect_equal(checkpoint(out, last_step), checkpoint(straight().folder, last_step));
+  EXPECT_EQ(losses(out), losses(straight().folder));
+  EXPECT_EQ(files_in(out), files_in(straight().folder));
+}
+
+/// The step of the last checkpoint that a run said it had saved; 0: none.
+std::int64_t saved_step(const std::string& err) {
+  const std::size_t at = err.rfind("saved ");
+  return at == std::string::npos ? 0 : std::stoll(err.substr(err.find("/step-", at) + 6, 8));
+}
+
+void expect_whole_checkpoints(const std::string& out, const std::string& err) {
+  for (const train::CheckpointFile& file : train::list_checkpoints(out + "/checkpoints"))
+    EXPECT_NO_THROW(train::read_checkpoint(file.path)) << file.path;
+  EXPECT_GE(newest_step(out), saved_step(err) == 0 ? -1 : saved_step(err));
+}
+
+TEST(TrainingFaults, OfTheDiskAreErrorsAndNothingIsLost) {
+  ASSERT_EQ(straight().outcome.status, 0) << straight().outcome.err;
+  const std::vector<Call>& calls = straight().outcome.calls;
+  ASSERT_GT(calls.size(), 50U);
+  const std::vector<std::string> errors{"ENOSPC", "EIO", "full", "EDQUOT"};
+  std::size_t next = 0;
+  for (const std::int64_t number : numbers_of(calls))
+    for (std::size_t i = 0; i < (thorough() ? errors.size() : 1); ++i) {
+      const std::string& error = errors[next++ % errors.size()];
+      const Call& call = calls[static_cast<std::size_t>(number - 1)];
+      SCOPED_TRACE(std::to_string(number) + ' ' + call.name + ' ' + call.path + ' ' + error);
+      const std::string out = fresh_path("run");
+      const FaultyOutcome outcome = run_with({number, error}, out, training(out));
+      ASSERT_EQ(outcome.calls.at(static_cast<std::size_t>(number - 1)).name, call.name);
+      expect_file_error(outcome, outcome.calls[static_cast<std::size_t>(number - 1)], error);
+      expect_no_temporaries(out);
+      expect_whole_checkpoints(out, outcome.err);
+      expect_same_end(out);
+      fs::remove_all(out);
+    }
+}
+
+TEST(TrainingFaults, HalfAWriteIsFollowedByTheOtherHalf) {
+  const std::vector<Call>& calls = straight().outcome.calls;
+  for (const std::int64_t number : numbers_of(calls)) {
+    if (calls[static_cast<std::size_t>(number - 1)].name != "write") continue;
+    const std::string out = fresh_path("run");
+    const FaultyOutcome outcome = run_with({number, "short"}, out, training(out));
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_GT(outcome.calls.size(), calls.size());
+    expect_same_end(out);
+  }
+}
+
+TEST(TrainingFaults, ThePreviousCheckpointIsThereToUse) {
+  const std::vector<Call>& calls = straight().outcome.calls;
+  std::int64_t number = static_cast<std::int64_t>(calls.size());
+  while (calls[static_cast<std::size_t>(number - 1)].name != "rename") --number;  // of the last checkpoint
+  const std::string out = fresh_path("run");
+  const FaultyOutcome outcome = run_with({number, "full"}, out, training(out));
+  EXPECT_EQ(outcome.status, 4);
+  const std::int64_t step = newest_step(out);
+  ASSERT_GT(step, 0);
+  ASSERT_LT(step, last_step);
+  const Outcome inspected = run({"inspect", checkpoint(out, step)});
+  EXPECT_EQ(inspected.status, 0) << inspected.err;
+  EXPECT_EQ(run({"evaluate", out}).status, 0);
+}
+
+TEST(TrainingFaults, TrainingGoesOnWithoutACheckpointWhereItMay) {
+  const Arguments go_on{"--set", "checkpoint.on_error=continue"};
+  const std::vector<Call>& calls = straight().outcome.calls;
+  const auto is_of = [](const Call& call, const std::string& file) {
+    return call.path.find(file) != std::string::npos;
+  };
+  std::size_t tried = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    // What the checkpoint after 8 updates takes, and a few lines of the log.
+    if (!is_of(calls[i], "step-00000008") && !(calls[i].name == "write" && is_of(calls[i], "train.jsonl")))
+      continue;
+    if (is_of(calls[i], "train.jsonl") && !thorough() && i % 3 != 0) continue;
+    const std::string out = fresh_path("run");
+    const FaultyOutcome outcome =
+        run_with({static_cast<std::int64_t>(i + 1), "ENOSPC"}, out, training(out, go_on));
+    SCOPED_TRACE(calls[i].name + ' ' + calls[i].path);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("No space left on device; training goes on"));
+    expect_no_temporaries(out);
+    expect_equal_arrays(checkpoint(out, last_step), checkpoint(straight().folder, last_step));
+    ++tried;
+  }
+  EXPECT_GT(tried, 7U);
+}
+
+TEST(TrainingFaults, TheLastCheckpointOfAllMustBeWritten) {
+  const std::vector<Call>& calls = straight().outcome.calls;
+  const auto first = std::find_if(calls.begin(), calls.end(), [](const Call& call) {
+    return call.path.find("step-00000004") != std::string::npos && call.name == "write";
+  });
+  const std::string out = fresh_path("run");
+  const FaultyOutcome outcome = run_with({first - calls.begin() + 1, "full"}, out,
+                                         training(out, {"--set", "checkpoint.on_error=continue"}));
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("step-00000004.h5: cannot write: No space left on device; training goes on"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr("polyhead: " + checkpoint(out, last_step) + ": cannot write: No space left"));
+  // Once of the log, though none of its lines could be written any more.
+  const std::size_t said = outcome.err.find("train.jsonl: cannot");
+  EXPECT_NE(said, std::string::npos);
+  EXPECT_EQ(outcome.err.find("train.jsonl: cannot", said + 1), std::string::npos) << outcome.err;
+  expect_no_temporaries(out);
+  expect_same_end(out);
+}
+
+TEST(TrainingFaults, AFolderThatMayNotBeWrittenToIsNamed) {
+  for (const std::string error : {"EACCES", "EROFS"}) {
+    const std::string out = fresh_path("run");
+    const FaultyOutcome outcome = run_with({1, error}, out, training(out));
+    expect_file_error(outcome, outcome.calls.at(0), error);
+    EXPECT_TRUE(files_in(out).empty());
+  }
+}
+
+TEST(TrainingFaults, PermissionsOfTheSystemItself) {
+  if (::geteuid() == 0)
+    GTEST_SKIP() << "root writes everywhere: permissions are tried as errors of single calls";
+  const std::string out = fresh_path("run");
+  fs::create_directory(out);
+  fs::permissions(out, fs::perms::owner_read | fs::perms::owner_exec);
+  const Outcome outcome = run(training(out));
+  fs::permissions(out, fs::perms::owner_all);
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + out));
+  EXPECT_THAT(outcome.err, HasSubstr("Permission denied"));
+}
+
+TEST(TrainingFaults, AFolderThatIsRemovedWhileTrainingIsNamed) {
+  const std::string out = fresh_path("run");
+  Process process(training(out, {"--set", "training.max_steps=1000000"}));
+  ASSERT_TRUE(wait_for(process, [&] { return newest_step(out) > 0; })) << process.wait().err;
+  std::error_code ignored;
+  while (fs::exists(out)) fs::remove_all(out, ignored);  // while files are made in it
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + out + "/checkpoints"));
+  EXPECT_THAT(outcome.err, HasSubstr("No such file or directory"));
+}
+
+TEST(TrainingFaults, AFolderInPlaceOfAFileIsNamed) {
+  for (const std::string file : {"config.yaml", "train.jsonl"}) {
+    const std::string out = fresh_path("run");
+    fs::create_directories(out + "/" + file);
+    const Outcome outcome = run(training(out, {"--resume"}));
+    EXPECT_EQ(outcome.status, 4) << file;
+    EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + out + "/" + file)) << file;
+    expect_no_temporaries(out);
+  }
+  const std::string file = write_text("file", "text");
+  for (const std::string& out : {file, file + "/run"}) {
+    const Outcome outcome = run(training(out));
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + file));
+  }
+  EXPECT_EQ(read_text(file), "text");
+}
+
+TEST(TrainingFaults, ClosedStreamsDoNotBecomeFiles) {
+  const std::string out = fresh_path("run");
+  Process process(training(out), "", Process::closed);
+  EXPECT_EQ(process.wait().status, 0);
+  expect_same_end(out);
+}
+
+void expect_survival(const std::string& out, const Outcome& killed) {
+  ASSERT_EQ(killed.status, 128 + SIGKILL) << killed.err;
+  expect_whole_checkpoints(out, killed.err);
+  const std::int64_t newest = newest_step(out);
+  if (newest >= 0) {
+    const Outcome resumed = run(training(out, {"--resume"}));
+    EXPECT_THAT(resumed.err, HasSubstr("resuming from " + checkpoint(out, newest)));
+  }
+  expect_same_end(out);
+}
+
+TEST(TrainingKills, InTheMiddleOfAnyCallLoseNothingSaved) {
+  const std::vector<Call>& calls = straight().outcome.calls;
+  int kills = 0;
+  for (const std::int64_t number : numbers_of(calls, 2))
+    for (const std::string what : {"kill", "torn"}) {
+      const Call& call = calls[static_cast<std::size_t>(number - 1)];
+      if (what == "torn" && call.name != "write") continue;
+      SCOPED_TRACE(std::to_string(number) + ' ' + call.name + ' ' + call.path + ' ' + what);
+      const std::string out = fresh_path("run");
+      expect_survival(out, run_with({number, what}, out, training(out)));
+      fs::remove_all(out);
+      ++kills;
+    }
+  std::cout << kills << " kills at calls of the system\n";
+}
+
+TEST(TrainingKills, AgainAndAgainLoseNothingSaved) {
+  const auto size = static_cast<std::int64_t>(straight().outcome.calls.size());
+  std::mt19937 random(1);
+  int kills = 0;
+  for (int round = 0; round < (thorough() ? 25 : 1); ++round) {
+    const std::string out = fresh_path("run");
+    for (int i = 0; i < 4; ++i) {
+      const auto call = static_cast<std::int64_t>(random() % static_cast<unsigned>(size)) + 1;
+      const FaultyOutcome outcome = run_with({call, "kill"}, out, training(out, {"--resume"}));
+      expect_whole_checkpoints(out, outcome.err);
+      if (outcome.status == 0) break;  // it was at its end before that call
+      ASSERT_EQ(outcome.status, 128 + SIGKILL) << outcome.err;
+      ++kills;
+    }
+    expect_same_end(out);
+    fs::remove_all(out);
+  }
+  std::cout << kills << " kills of runs that went on\n";
+}
+
+TEST(TrainingKills, AtAnyTimeLoseNothingSaved) {
+  using std::chrono::steady_clock;
+  const steady_clock::time_point begin = steady_clock::now();
+  ASSERT_EQ(run(training(fresh_path("run"))).status, 0);
+  const std::chrono::duration<double> whole = steady_clock::now() - begin;
+  std::mt19937 random(2);
+  for (int kills = 0; kills < (thorough() ? 60 : 3); ++kills) {
+    const std::string out = fresh_path("run");
+    Process process(training(out));
+    std::this_thread::sleep_for(whole * std::uniform_real_distribution<double>(0, 1)(random));
+    process.signal(SIGKILL);
+    const Outcome outcome = process.wait();
+    expect_whole_checkpoints(out, outcome.err);
+    expect_same_end(out);
+    fs::remove_all(out);
+  }
+}
+
+}  // namespace
+}  // namespace polyhead::testing
