@@ -15,9 +15,8 @@ namespace {
 
 train::TrainingData load(const train::Config& config) {
   if (!config.training.initial_checkpoint) return train::load_training_data(config, nullptr);
-  const train::Checkpoint from =
-      train::read_checkpoint(train::resolve_checkpoint(*config.training.initial_checkpoint));
-  return train::load_training_data(config, &from);
+  const train::OpenedCheckpoint from = train::open_checkpoint(*config.training.initial_checkpoint);
+  return train::load_training_data(config, &from.checkpoint);
 }
 
 }  // namespace

@@ -18,18 +18,31 @@ Config config_of(const Checkpoint& checkpoint, const std::string& path) {
   }
 }
 
-std::string resolve_checkpoint(const std::string& run_or_checkpoint, std::string* damaged) {
-  if (!std::filesystem::is_directory(run_or_checkpoint)) return run_or_checkpoint;
-  const RunFolder folder(run_or_checkpoint);
-  const LatestCheckpoint latest = latest_valid_checkpoint(folder.checkpoints());
+OpenedCheckpoint open_checkpoint(const std::string& run_or_checkpoint) {
+  if (!std::filesystem::is_directory(run_or_checkpoint))
+    return {run_or_checkpoint, read_checkpoint(run_or_checkpoint), ""};
+  const std::string folder = RunFolder(run_or_checkpoint).checkpoints();
+  LatestCheckpoint latest = latest_valid_checkpoint(folder);
   require<FileError>(latest.checkpoint || !latest.skipped.empty(), run_or_checkpoint, ": no checkpoint in ",
-                     folder.checkpoints(), ", expected step-*.h5");
+                     folder, ", expected step-*.h5");
   require<FileError>(latest.checkpoint.has_value(), latest.skipped.empty() ? "" : latest.skipped.front());
-  if (damaged != nullptr && !latest.skipped.empty()) *damaged = latest.skipped.front();
-  const TrainerState state = TrainerState::parse(latest.checkpoint->state, latest.path);
-  if (state.best.empty()) return latest.path;
-  const std::string best = checkpoint_path(folder.checkpoints(), state.best.front().step);
-  return std::filesystem::exists(best) ? best : latest.path;
+  OpenedCheckpoint opened{latest.path, std::move(*latest.checkpoint),
+                          latest.skipped.empty() ? "" : latest.skipped.front()};
+  const TrainerState state = TrainerState::parse(opened.checkpoint.state, opened.path);
+  for (const TrainerState::Scored& best : state.best) {
+    const std::string path = checkpoint_path(folder, best.step);
+    if (path == opened.path) break;
+    if (!std::filesystem::exists(path)) continue;
+    try {
+      opened.checkpoint = read_checkpoint(path);
+      opened.path = path;
+      break;
+    } catch (const FileError& error) {
+      opened.damaged += concat(opened.damaged.empty() ? "" : "; ", error.what());
+    }
+  }
+  if (!opened.damaged.empty()) opened.damaged += concat("; taking ", opened.path, " instead");
+  return opened;
 }
 
 std::vector<NamedArray> arrays_of(const nn::ParameterStore& store, const Tensor& slab) {
@@ -57,15 +70,13 @@ void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arra
 }
 
 LoadedModel load_model(const std::string& run_or_checkpoint) {
-  std::string damaged;
-  const std::string path = resolve_checkpoint(run_or_checkpoint, &damaged);
-  const Checkpoint checkpoint = read_checkpoint(path);
+  const auto [path, checkpoint, damaged] = open_checkpoint(run_or_checkpoint);
   LoadedModel loaded{.path = path,
                      .config = config_of(checkpoint, path),
                      .pipeline = text::TextPipeline::deserialize(checkpoint.vocabulary),
                      .model = nullptr,
                      .step = checkpoint.step,
-                     .damaged = std::move(damaged)};
+                     .damaged = damaged};
   loaded.model = std::make_unique<nn::Transformer>(loaded.config.model, loaded.pipeline.source().size(),
                                                    loaded.pipeline.target().size());
   if (loaded.config.training.head_gates.lambda > 0) HeadGates::declare(*loaded.model);

@@ -37,15 +37,15 @@ std::optional<Checkpoint> resume_point(const Config& config, const RunFolder& fo
   return std::move(latest.checkpoint);
 }
 
-Checkpoint initial_checkpoint(const Config& config) {
-  const std::string path = resolve_checkpoint(*config.training.initial_checkpoint);
-  Checkpoint checkpoint = read_checkpoint(path);
+Checkpoint initial_checkpoint(const Config& config, Observer& observer) {
+  auto [path, checkpoint, damaged] = open_checkpoint(*config.training.initial_checkpoint);
+  if (!damaged.empty()) observer.message(damaged);
   const std::string changed = changes(config_of(checkpoint, path), config, [](const std::string& key) {
     return key.starts_with("tokenizer.") || key == "data.lowercase";
   });
   require(changed.empty(), "training.initial_checkpoint: ", path,
           " has tokenizers of its own, which training from it keeps: cannot change ", changed);
-  return checkpoint;
+  return std::move(checkpoint);
 }
 
 }  // namespace polyhead::train

@@ -17,6 +17,6 @@ std::optional<Checkpoint> resume_point(const Config& config, const RunFolder& fo
 
 /// The checkpoint that training.initial_checkpoint names. Throws Error when the configuration asks for other tokenizers
 /// than it has.
-Checkpoint initial_checkpoint(const Config& config);
+Checkpoint initial_checkpoint(const Config& config, Observer& observer);
 
 }  // namespace polyhead::train

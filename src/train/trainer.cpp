@@ -346,7 +346,7 @@ TrainResult train(const Config& config, const TrainOptions& options, Observer& o
   if (folder.exists()) lock = std::make_unique<RunLock>(folder.path());
   std::optional<Checkpoint> resumed, initial;
   if (options.resume) resumed = resume_point(config, folder, observer);
-  if (!resumed && config.training.initial_checkpoint) initial = initial_checkpoint(config);
+  if (!resumed && config.training.initial_checkpoint) initial = initial_checkpoint(config, observer);
   Trainer trainer(config, options, observer, resumed ? &*resumed : nullptr, initial ? &*initial : nullptr,
                   std::move(lock));
   resumed.reset();

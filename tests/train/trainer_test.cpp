@@ -144,7 +144,7 @@ TEST_F(TrainerTest, KeepsTheNewestAndTheBest) {
   std::sort(expected.begin(), expected.end());
   expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
   EXPECT_EQ(steps_kept("kept"), expected);
-  EXPECT_EQ(resolve_checkpoint(path("kept")),
+  EXPECT_EQ(open_checkpoint(path("kept")).path,
             checkpoint_path(RunFolder(path("kept")).checkpoints(), observer_.best_step));
 }
 
@@ -190,7 +190,30 @@ TEST_F(TrainerTest, TheBestIsWhatTheNewestReadableCheckpointSays) {
   run("resolved", {});
   tear("resolved", 12);
   const auto state = TrainerState::parse(read_checkpoint(file("resolved", 8)).state, "");
-  EXPECT_EQ(resolve_checkpoint(path("resolved")), file("resolved", state.best.front().step));
+  const OpenedCheckpoint opened = open_checkpoint(path("resolved"));
+  EXPECT_EQ(opened.path, file("resolved", state.best.front().step));
+  EXPECT_THAT(opened.damaged, ::testing::StartsWith(file("resolved", 12) + ": is truncated"));
+}
+
+TEST_F(TrainerTest, TheNextBestIsTakenWhereTheBestCannotBeRead) {
+  run("bests", {"training.max_steps=16", "training.checkpoint_every=1000", "training.validate_every=2",
+                "training.keep_best=2", "training.learning_rate=0.5", "training.warmup_steps=3"});
+  const auto best = TrainerState::parse(newest("bests").state, "").best;
+  ASSERT_EQ(best.size(), 2U);
+  ASSERT_LT(std::max(best[0].step, best[1].step), 16);  // with this rate the loss soon rises
+  EXPECT_EQ(open_checkpoint(path("bests")).damaged, "");
+  tear("bests", best[0].step);
+  const OpenedCheckpoint second = open_checkpoint(path("bests"));
+  EXPECT_EQ(second.checkpoint.step, best[1].step);
+  EXPECT_THAT(second.damaged,
+              ::testing::AllOf(::testing::StartsWith(file("bests", best[0].step) + ": is truncated"),
+                               ::testing::EndsWith("; taking " + file("bests", best[1].step) + " instead")));
+  tear("bests", best[1].step);
+  const OpenedCheckpoint last = open_checkpoint(path("bests"));
+  EXPECT_EQ(last.path, file("bests", 16));
+  EXPECT_THAT(last.damaged, ::testing::HasSubstr(file("bests", best[1].step) + ": is truncated"));
+  tear("bests", 16);
+  EXPECT_THROW(open_checkpoint(path("bests")), FileError);
 }
 
 TEST_F(TrainerTest, KeepsTheSameWhetherInterruptedOrNot) {

@@ -152,8 +152,8 @@ std::int64_t parameter_count(const train::Checkpoint& checkpoint) {
 }
 
 int run_prune(const PruneOptions& o) {
-  const std::string path = train::resolve_checkpoint(o.model);
-  const train::Checkpoint before = train::read_checkpoint(path);
+  const auto [path, before, damaged] = train::open_checkpoint(o.model);
+  if (!damaged.empty()) complain(damaged);
   const std::vector<Head> removed = o.closed
                                         ? heads::closed_heads(before, path)
                                         : heads::parse_heads(o.heads, train::config_of(before, path).model);

@@ -66,8 +66,9 @@ std::string text_of(const Json& d) {
 }
 
 int run_inspect(const InspectOptions& o) {
-  const std::string path = train::resolve_checkpoint(o.model);
-  const Json description = describe(path, train::read_checkpoint(path));
+  const train::OpenedCheckpoint opened = train::open_checkpoint(o.model);
+  if (!opened.damaged.empty()) complain(opened.damaged);
+  const Json description = describe(opened.path, opened.checkpoint);
   write_output("", o.json ? description.dump() + '\n' : text_of(description));
   return 0;
 }

@@ -63,7 +63,7 @@ bool covers(std::string_view pattern, std::string_view key) {
 
 train::LoadedModel load(const ModelOptions& options, const std::vector<std::string>& allowed) {
   train::LoadedModel loaded = train::load_model(options.model);
-  if (!loaded.damaged.empty()) complain(concat(loaded.damaged, "; taking ", loaded.path, " instead"));
+  if (!loaded.damaged.empty()) complain(loaded.damaged);
   std::vector<std::string> overrides = options.overrides;
   if (options.beam > 0) overrides.push_back(concat("decoding.beam_size=", options.beam));
   if (options.nbest > 0) overrides.push_back(concat("decoding.nbest=", options.nbest));

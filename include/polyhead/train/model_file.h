@@ -17,16 +17,23 @@ struct LoadedModel {
   text::TextPipeline pipeline;
   std::unique_ptr<nn::Transformer> model;
   std::int64_t step = 0;
-  std::string damaged;  ///< why a newer checkpoint of the run could not be read, or ""
+  std::string damaged;  ///< see OpenedCheckpoint
 };
 
 /// The configuration inside a checkpoint; `path` names it in messages.
 Config config_of(const Checkpoint& checkpoint, const std::string& path);
 
-/// The checkpoint that a run folder or a checkpoint's path stands for: of a run the best by `training.best_metric`, as
-/// the newest that can be read knows it, else that one. `damaged`, where it is given, is told why that is not the newest.
-/// Throws FileError when there is none.
-std::string resolve_checkpoint(const std::string& run_or_checkpoint, std::string* damaged = nullptr);
+/// A checkpoint that was read.
+struct OpenedCheckpoint {
+  std::string path;
+  Checkpoint checkpoint;
+  /// "": it is the one that was asked for. Else why others could not be read, and that this one is taken instead.
+  std::string damaged;
+};
+/// Reads the checkpoint that a run folder or a checkpoint's path stands for: of a run the best by `training.best_metric`, as
+/// the newest that can be read knows it, else the next best that is kept, else that newest one.
+/// Throws FileError when there is none that can be read.
+OpenedCheckpoint open_checkpoint(const std::string& run_or_checkpoint);
 
 /// Reads a model for use. Its weights are the moving average where training kept one; learned gates of heads are folded
 /// into W^O.
