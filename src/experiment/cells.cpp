@@ -25,6 +25,11 @@ train::Config essential(train::Config config) {
   return config;
 }
 
+/// The version of the toy language, where it matters and is not the first, of which ids say nothing.
+std::string language_text(const data::DataConfig& data, int version) {
+  return data.task == "grammar" && version > 1 ? concat("language=", version, '\n') : "";
+}
+
 std::string hexadecimal(const std::string& text) { return fmt::format("{:016x}", hash(text)); }
 
 /// The widths of heads as null where that means the same: one model, one configuration.
@@ -200,8 +205,8 @@ class Planner {
 
 }  // namespace
 
-std::string cell_id(const train::Config& config) {
-  std::string text;
+std::string cell_id(const train::Config& config, int language) {
+  std::string text = language_text(config.data, language);
   for (const config::Difference& d : config::difference(train::Config{}, essential(config)))
     text += d.key + "=" + d.second + "\n";
   return hexadecimal(text);
@@ -210,7 +215,7 @@ std::string cell_id(const train::Config& config) {
 std::string base_id(const Experiment& experiment) {
   const Point first = points_of(experiment.config.grid).front();
   const train::Config base = resolve(experiment, first, experiment.config.seeds.front(), {});
-  std::string text;
+  std::string text = language_text(base.data, data::grammar::version);
   for (const config::Difference& d : config::difference(train::Config{}, essential(base))) {
     const bool varies = std::any_of(first.settings.begin(), first.settings.end(), [&](const auto& setting) {
       return d.key == setting.key || d.key.starts_with(setting.key + ".");

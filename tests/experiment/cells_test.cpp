@@ -101,13 +101,23 @@ TEST(Plan, HasIdsOfWhatCanChangeAResult) {
   const std::string plain = id({});
   EXPECT_EQ(plain.size(), 16U);
   EXPECT_EQ(plain.find_first_not_of("0123456789abcdef"), plain.npos);
-  EXPECT_EQ(id({"name=other", "training.keep_last=1", "training.checkpoint_every=2", "model.head_dim=32",
-                "model.dropout=0.1"}),
+  EXPECT_EQ(id({"name=other", "training.keep_last=1", "training.checkpoint_every=2",
+                "training.diagnostics_every=3", "model.head_dim=32", "model.dropout=0.1"}),
             plain);
   EXPECT_NE(id({"training.max_steps=13"}), plain);
   EXPECT_NE(id({"decoding.beam_size=2"}), plain);
   EXPECT_NE(id({"seed=1"}), id({"model.d_ff=64"}));
   EXPECT_EQ(id({"seed=1"}), plain);  // seeds are the experiment's
+}
+
+/// FNV-1a of the text, 64 bits: what ids of the first version have always been.
+TEST(Plan, HasIdsOfTheVersionOfTheToyLanguage) {
+  train::Config config;
+  EXPECT_EQ(experiment::cell_id(config, 1), "cbf29ce484222325");  // of no text
+  EXPECT_EQ(experiment::cell_id(config, 2), "cbf29ce484222325");
+  config.data.task = "grammar";
+  EXPECT_EQ(experiment::cell_id(config, 1), "1644e53225b72c16");  // data.task=grammar
+  EXPECT_EQ(experiment::cell_id(config, 2), "ddc555b2b0de1501");  // language=2, data.task=grammar
 }
 
 TEST(Plan, KnowsItsBaseWhateverTheGrid) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "polyhead/data/grammar/grammar.h"
 #include "polyhead/experiment/config.h"
 #include "polyhead/train/config.h"
 
@@ -24,9 +25,10 @@ struct Cell {
 };
 
 /// 16 hexadecimal digits: the FNV-1a hash of the settings in which a configuration differs from the defaults, but for those
-/// that cannot change a result: name, training.checkpoint_every, keep_last, keep_best. A setting that is new in the program
-/// leaves ids as they are.
-std::string cell_id(const train::Config& config);
+/// that cannot change a result: name, training.checkpoint_every, keep_last, keep_best, diagnostics_every. A setting that is new in
+/// the program leaves ids as they are. Of data.task grammar it is also of the version of the toy language, from the second
+/// on: results of another version are those of other cells.
+std::string cell_id(const train::Config& config, int language = data::grammar::version);
 /// The same of the base of an experiment, without seed and what the grid sets.
 std::string base_id(const Experiment& experiment);
 
