@@ -69,12 +69,12 @@ void add_cell_curves(Json& report, const std::string& folder) {
   }
 }
 
-Json experiment_report(const std::string& folder) {
+Json experiment_report(const std::string& folder, int threads) {
   Json report = empty_report(folder);
   const Experiment experiment = load_experiment(folder + "/experiment.yaml", {}, "");
   const std::vector<Row> rows = read_rows(folder + "/results.jsonl");
   report["name"] = experiment.config.name;
-  report["experiment"] = experiment_json(experiment, Results(folder), rows);
+  report["experiment"] = experiment_json(experiment, folder, rows, threads);
   const Json& cells = report["experiment"]["cells"];
   std::set<std::string> all, unfinished;
   for (const Json& cell : cells) {
@@ -87,6 +87,8 @@ Json experiment_report(const std::string& folder) {
     report["warnings"].push_back(
         concat(plural(unfinished.size(), "model"),
                " diverged or failed: counted in the table of all points, and named below."));
+  if (const Json& missing = report["experiment"]["bootstrap"]["missing"]; !missing.is_null())
+    report["warnings"].push_back(missing);
   add_cell_curves(report, folder);
   if (rows.empty()) miss(report, "Results", concat("ablate ", folder, "/experiment.yaml --out ", folder));
   if (!rows.empty() && report["curves"].empty())
@@ -198,7 +200,7 @@ std::string report_data(const std::string& path, int threads) {
   if (!fs::is_directory(path))
     report = checkpoint_report(path, threads);
   else if (fs::exists(path + "/experiment.yaml"))
-    report = experiment_report(path);
+    report = experiment_report(path, threads);
   else if (train::RunFolder(path).exists())
     report = run_report(path, threads);
   else

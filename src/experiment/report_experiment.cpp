@@ -31,12 +31,17 @@ Json row_grid(const Row& row) {
   return grid;
 }
 
+Json bootstrap_json(const std::optional<metrics::Estimate>& interval) {
+  return interval ? Json{{"low", interval->low}, {"high", interval->high}} : Json(nullptr);
+}
+
 Json difference_json(const Figure& figure) {
   if (!figure.difference) return nullptr;
   const metrics::PairedDifference& d = *figure.difference;
   return {{"mean", d.difference.score},
           {"low", d.difference.low},
           {"high", d.difference.high},
+          {"bootstrap", bootstrap_json(figure.difference_bootstrap)},
           {"pairs", d.pairs},
           {"p", d.p},
           {"p_adjusted", figure.adjusted_p}};
@@ -52,6 +57,7 @@ Json figure_json(const Group& group, const Figure& figure) {
           {"mean", s.mean.score},
           {"low", s.mean.low},
           {"high", s.mean.high},
+          {"bootstrap", bootstrap_json(figure.bootstrap)},
           {"seeds", s.seeds},
           {"diverged", s.diverged},
           {"difference", difference_json(figure)}};
@@ -83,14 +89,21 @@ Json cell_json(const Row& row) {
 
 }  // namespace
 
-Json experiment_json(const Experiment& experiment, const Results& results, const std::vector<Row>& rows) {
+Json experiment_json(const Experiment& experiment, const std::string& folder, const std::vector<Row>& rows,
+                     int threads) {
   Json json{{"keys", Json::array()},
             {"baseline", point_grid(experiment.config.baseline)},
             {"points", Json::array()},
             {"rows", Json::array()},
             {"cells", Json::array()}};
   for (const Axis& axis : experiment.config.grid.axes) json["keys"].push_back(axis.key);
-  for (const Group& group : summarize(experiment, plan(experiment, results.trial_scores()), results))
+  const Results results(folder);
+  const Plan cells = plan(experiment, results.trial_scores());
+  std::vector<Group> groups = summarize(experiment, cells, results);
+  const std::string missing = add_bootstrap(groups, experiment, cells, results, folder, threads);
+  json["bootstrap"] = {{"draws", bootstrap_draws},
+                       {"missing", missing.empty() ? Json(nullptr) : Json(missing)}};
+  for (const Group& group : groups)
     for (const Figure& figure : group.figures)
       if (figure.over_seeds.seeds + figure.over_seeds.diverged > 0)
         json["points"].push_back(figure_json(group, figure));

@@ -9,9 +9,9 @@
 /// The parts of a report's data.
 namespace polyhead::experiment {
 
-/// Members keys, baseline, points, rows and cells.
-nlohmann::ordered_json experiment_json(const Experiment& experiment, const Results& results,
-                                       const std::vector<Row>& rows);
+/// Members keys, baseline, points, bootstrap, rows and cells, of an experiment whose results are in `folder`.
+nlohmann::ordered_json experiment_json(const Experiment& experiment, const std::string& folder,
+                                       const std::vector<Row>& rows, int threads);
 
 /// Members updates and validations of a training log, each with `step` and a list for every figure, and `diagnostics` of
 /// heads where it has some. Of many updates those that follow each other are averaged. Throws FileError for a line that cannot be read, but for the last, which a killed

@@ -9,24 +9,13 @@
 #include <set>
 #include <tuple>
 
+#include "groups.h"
+
 namespace polyhead::experiment {
 namespace {
 
 /// Values by seed; not a number where a cell diverged or failed.
 using BySeed = std::map<std::uint64_t, double>;
-
-bool is_of(const Cell& cell, const Group& group) {
-  return !cell.trial && cell.control == group.control && text(cell.point) == text(group.point);
-}
-
-double value_of(const Outcome& outcome, const Figure& figure, std::optional<int> limit) {
-  if (outcome.status == Status::finished)
-    for (const Measure& m : outcome.measures)
-      if (m.split == figure.split && m.metric == figure.metric && m.phenomenon == figure.phenomenon &&
-          m.limit == limit && m.value)
-        return *m.value;
-  return std::numeric_limits<double>::quiet_NaN();
-}
 
 class Summary {
  public:
@@ -36,7 +25,7 @@ class Summary {
   std::vector<Group> run() {
     for (const Control control : experiment_.config.controls)
       for (const Cell& cell : plan_.cells) {
-        const auto same = [&](const Group& group) { return is_of(cell, group); };
+        const auto same = [&](const Group& group) { return is_of(cell, group.point, group.control); };
         if (cell.control == control && !cell.trial && std::none_of(groups_.begin(), groups_.end(), same))
           groups_.push_back(group_of(cell));
       }
@@ -50,7 +39,7 @@ class Summary {
     Group group{.point = first.point, .control = first.control};
     std::vector<const Outcome*> outcomes;
     for (const Cell& cell : plan_.cells) {
-      if (!is_of(cell, group)) continue;
+      if (!is_of(cell, group.point, group.control)) continue;
       ++group.cells;
       if (const Outcome* outcome = results_.find(cell.id)) outcomes.push_back(outcome);
     }
@@ -97,7 +86,7 @@ class Summary {
   BySeed by_seed(const Group& group, const Figure& figure) const {
     BySeed values;
     for (const Cell& cell : plan_.cells)
-      if (is_of(cell, group))
+      if (is_of(cell, group.point, group.control))
         if (const Outcome* outcome = results_.find(cell.id))
           values[cell.seed] = value_of(*outcome, figure, experiment_.config.evaluation.limit);
     return values;
@@ -174,8 +163,8 @@ std::string label(const Group& group) { return group.point.settings.empty() ? "(
 /// Decimals that a metric is shown with: percent have two.
 int decimals(const std::string& metric) { return metric == "loss" || metric == "perplexity" ? 4 : 2; }
 
-std::string interval(const metrics::Estimate& e, int digits) {
-  return std::isfinite(e.low) ? fmt::format("[{:.{}f}, {:.{}f}]", e.low, digits, e.high, digits) : "";
+std::string interval(const std::optional<metrics::Estimate>& e, int digits) {
+  return e && std::isfinite(e->low) ? fmt::format("[{:.{}f}, {:.{}f}]", e->low, digits, e->high, digits) : "";
 }
 
 std::string p_text(double p) { return p < 0.0001 ? "<0.0001" : fmt::format("{:.4f}", p); }
@@ -194,33 +183,61 @@ std::string costs_table(const std::vector<Group>& groups) {
 
 std::string figures_table(const std::vector<Group>& groups, std::size_t at, bool compared) {
   const Figure& first = groups.front().figures[at];
-  std::vector<std::vector<std::string>> rows{{"control", "grid", "mean", "95% interval", "seeds"}};
-  if (compared)
-    rows.front().insert(rows.front().end(), {"difference", "95% interval", "p", "p (Holm)", "pairs"});
+  const bool bootstrapped = std::any_of(groups.begin(), groups.end(),
+                                        [at](const Group& g) { return g.figures[at].bootstrap.has_value(); });
+  std::vector<std::vector<std::string>> rows;
+  const auto add = [&](const std::string& text) { rows.back().push_back(text); };
+  const auto add_intervals = [&](const std::string& of_t, const std::string& of_bootstrap) {
+    add(of_t);
+    if (bootstrapped) add(of_bootstrap);
+  };
+  rows.push_back({"control", "grid", "mean"});
+  add_intervals("95% interval", "bootstrap");
+  add("seeds");
+  if (compared) {
+    add("difference");
+    add_intervals("95% interval", "bootstrap");
+    rows.back().insert(rows.back().end(), {"p", "p (Holm)", "pairs"});
+  }
   for (const Group& group : groups) {
     const Figure& figure = group.figures[at];
     const int digits = decimals(figure.metric);
     const auto& mean = figure.over_seeds.mean;
-    std::vector<std::string> row{
-        name(group.control), label(group),
-        figure.over_seeds.seeds > 0 ? fmt::format("{:.{}f}", mean.score, digits) : "-",
-        interval(mean, digits), std::to_string(figure.over_seeds.seeds)};
-    if (const auto& d = figure.difference)
-      row.insert(row.end(),
-                 {fmt::format("{:+.{}f}", d->difference.score, digits), interval(d->difference, digits),
-                  p_text(d->p), p_text(figure.adjusted_p), std::to_string(d->pairs)});
-    rows.push_back(std::move(row));
+    rows.push_back({name(group.control), label(group),
+                    figure.over_seeds.seeds > 0 ? fmt::format("{:.{}f}", mean.score, digits) : "-"});
+    add_intervals(interval(mean, digits), interval(figure.bootstrap, digits));
+    add(std::to_string(figure.over_seeds.seeds));
+    if (const auto& d = figure.difference) {
+      add(fmt::format("{:+.{}f}", d->difference.score, digits));
+      add_intervals(interval(d->difference, digits), interval(figure.difference_bootstrap, digits));
+      rows.back().insert(rows.back().end(),
+                         {p_text(d->p), p_text(figure.adjusted_p), std::to_string(d->pairs)});
+    }
   }
   return fmt::format("\n{} on {}\n", first.metric, first.split) + aligned(rows);
 }
 
 }  // namespace
 
+bool is_of(const Cell& cell, const Point& point, Control control) {
+  return !cell.trial && cell.control == control && text(cell.point) == text(point);
+}
+
+double value_of(const Outcome& outcome, const Figure& figure, std::optional<int> limit) {
+  if (outcome.status == Status::finished)
+    for (const Measure& m : outcome.measures)
+      if (m.split == figure.split && m.metric == figure.metric && m.phenomenon == figure.phenomenon &&
+          m.limit == limit && m.value)
+        return *m.value;
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
 std::vector<Group> summarize(const Experiment& experiment, const Plan& plan, const Results& results) {
   return Summary(experiment, plan, results).run();
 }
 
-std::string summary_text(const Experiment& experiment, const std::vector<Group>& groups) {
+std::string summary_text(const Experiment& experiment, const std::vector<Group>& groups,
+                         const std::string& note) {
   if (groups.empty()) return "";
   const bool compared = !experiment.config.baseline.settings.empty();
   std::string text = costs_table(groups);
@@ -235,7 +252,17 @@ std::string summary_text(const Experiment& experiment, const std::vector<Group>&
         "Differences are to " + experiment::text(experiment.config.baseline) +
         ", paired by seed; p of the paired t test, Holm-corrected over all differences in a metric under a "
         "control.\n";
-  return text;
+  const bool bootstrapped = std::any_of(groups.begin(), groups.end(), [](const Group& group) {
+    return std::any_of(group.figures.begin(), group.figures.end(),
+                       [](const Figure& figure) { return figure.bootstrap.has_value(); });
+  });
+  if (bootstrapped)
+    text += fmt::format(
+        "bootstrap: 95% percentile interval over seeds, then sentences, of {} draws; of the first split. "
+        "With few "
+        "seeds\nit is narrower than the t interval, which knows how uncertain the spread of so few is.\n",
+        bootstrap_draws);
+  return note.empty() ? text : text + note + '\n';
 }
 
 }  // namespace polyhead::experiment

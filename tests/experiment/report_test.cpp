@@ -24,6 +24,19 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+/// Twenty sentences, of which `right` are translated as they should be.
+std::string sentences_of(std::uint64_t seed, int right) {
+  std::string text;
+  for (int i = 0; i < 20; ++i)
+    text += json{{"source", std::to_string(seed)},
+                 {"target", "a"},
+                 {"translation", i < right ? "a" : "b"},
+                 {"probes", json::array()}}
+                .dump() +
+            '\n';
+  return text;
+}
+
 /// A folder as `polyhead ablate` leaves it: three numbers of heads by two seeds, of which one diverged.
 void write_experiment(const Folder& folder) {
   const auto experiment = small_experiment(
@@ -46,6 +59,7 @@ void write_experiment(const Folder& folder) {
     results.put(cell.id, outcome);
     const std::string run = folder.path + "/cells/" + cell.id;
     std::filesystem::create_directories(run);
+    folder.write("cells/" + cell.id + "/sentences-test.jsonl", sentences_of(cell.seed, 10 + i - 1));
     folder.write("cells/" + cell.id + "/train.jsonl", R"({"step":1,"loss":3.5,"seconds":1})"
                                                       "\n"
                                                       R"({"step":2,"loss":2.5,"seconds":2})"
@@ -77,6 +91,11 @@ TEST(Report, HoldsAnExperiment) {
   EXPECT_EQ(first["mean"], 52.5);  // 50 and 55: ± 12.706 · 3.5355/√2
   EXPECT_NEAR(first["low"], 52.5 - 31.7655, 1e-3);
   EXPECT_EQ(first["difference"]["mean"], -20);
+  EXPECT_EQ(e["bootstrap"], json({{"draws", 10000}, {"missing", nullptr}}));
+  EXPECT_LT(first["bootstrap"]["low"], 45);
+  EXPECT_GT(first["bootstrap"]["high"], 60);
+  EXPECT_LT(first["difference"]["bootstrap"]["low"], -30);
+  EXPECT_GT(first["difference"]["bootstrap"]["high"], -10);
   for (const json& point : e["points"])
     if (point["grid"]["model.heads"] == 2) {
       EXPECT_EQ(point["seeds"], 1);

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Two models, two seeds, a dozen updates each.
 std::string experiment_file(const std::string& more = "") {
@@ -111,9 +112,11 @@ TEST(Ablate, WritesTidyRowsAndATable) {
   const std::string summary = read_text(finished_folder() + "/summary.txt");
   EXPECT_THAT(summary, HasSubstr("exact_match on test"));
   EXPECT_THAT(summary, HasSubstr("p (Holm)"));
+  EXPECT_THAT(summary, HasSubstr("bootstrap: 95% percentile interval over seeds, then sentences"));
+  EXPECT_THAT(summary, Not(HasSubstr("without a bootstrap interval")));
   EXPECT_THAT(summary, HasSubstr("Differences are to model.heads 1, paired by seed"));
   const std::string cell = finished_folder() + "/cells/" + all[0].at("cell").get<std::string>();
-  EXPECT_TRUE(fs::exists(cell + "/translations-test.txt"));
+  EXPECT_EQ(read_json_lines(cell + "/sentences-test.jsonl").size(), 10U);
   EXPECT_THAT(read_text(cell + "/config.yaml"), HasSubstr("seed: 3\n"));
 }
 
@@ -126,6 +129,8 @@ TEST(Ablate, RunsNothingTwice) {
   EXPECT_EQ(read_text(folder + "/results.jsonl"), before);
   EXPECT_TRUE(fs::is_empty(folder + "/cells"));
   EXPECT_EQ(outcome.out, read_text(folder + "/summary.txt"));
+  // But what they made of every sentence is gone.
+  EXPECT_THAT(outcome.out, HasSubstr("4 figures without a bootstrap interval: " + folder + "/cells/"));
 }
 
 TEST(Ablate, RunsOnlyWhatIsNew) {

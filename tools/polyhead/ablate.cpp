@@ -13,13 +13,14 @@
 
 #include "ablation.h"
 #include "commands.h"
+#include "configuration.h"
 #include "default_config.h"
 #include "files.h"
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/error.h"
-#include "polyhead/experiment/summary.h"
 #include "polyhead/core/file.h"
 #include "polyhead/core/parallel.h"
+#include "polyhead/experiment/summary.h"
 #include "progress.h"
 
 namespace polyhead::tools {
@@ -133,7 +134,7 @@ void make_folder(const std::string& folder) {
 int run_ablate(const AblateOptions& o) {
   const experiment::Experiment experiment =
       experiment::load_experiment(o.experiment, o.overrides, default_config);
-  const std::string folder = o.out.empty() ? "runs/" + experiment.config.name : o.out;
+  const std::string folder = run_folder(o.out, experiment.config.name);
   const experiment::Plan plan = experiment::plan(experiment);
   if (o.dry_run) {
     const experiment::Results results(folder);
@@ -148,8 +149,10 @@ int run_ablate(const AblateOptions& o) {
   replace_file(folder + "/experiment.yaml", experiment::dump(experiment));
   Ablation ablation(experiment, plan, folder, o.jobs, signal_received);
   const int status = ablation.run();
-  const std::string summary =
-      summary_text(experiment, summarize(experiment, ablation.plan(), ablation.results()));
+  std::vector<experiment::Group> groups = summarize(experiment, ablation.plan(), ablation.results());
+  const std::string note =
+      add_bootstrap(groups, experiment, ablation.plan(), ablation.results(), folder, o.jobs);
+  const std::string summary = summary_text(experiment, groups, note);
   replace_file(folder + "/summary.txt", summary);
   write_output("", summary);
   return status;

@@ -46,17 +46,21 @@ std::string label(const Cell& cell) {
   return fmt::format("{}{}seed {} ({})", text, text.empty() ? "" : ", ", cell.seed, cell.id);
 }
 
-std::vector<std::string> evaluate_arguments(const Cell& cell, const experiment::EvaluationPlan& evaluation,
+std::vector<std::string> evaluate_arguments(const experiment::EvaluationPlan& evaluation,
                                             const std::string& folder, const std::string& split) {
   std::vector<std::string> arguments{
-      "evaluate",  folder,      "--split",
-      split,       "--metrics", fmt::format("{}", fmt::join(experiment::evaluate_metrics(evaluation), ",")),
-      "--threads", "1",         "--json"};
+      "evaluate",
+      folder,
+      "--split",
+      split,
+      "--metrics",
+      fmt::format("{}", fmt::join(experiment::evaluate_metrics(evaluation), ",")),
+      "--threads",
+      "1",
+      "--json",
+      "--sentences",
+      folder + "/sentences-" + split + ".jsonl"};
   if (evaluation.limit) arguments.insert(arguments.end(), {"--limit", std::to_string(*evaluation.limit)});
-  if (cell.config.data.task == "grammar")
-    arguments.insert(arguments.end(), {"--sentences", folder + "/sentences-" + split + ".jsonl"});
-  else
-    arguments.insert(arguments.end(), {"--output", folder + "/translations-" + split + ".txt"});
   return arguments;
 }
 
@@ -160,7 +164,7 @@ void Ablation::next_stage(Job& job) {
                                         "/dev/null", folder + "/ablate.log");
   else
     job.child = std::make_unique<Child>(
-        evaluate_arguments(job.cell, experiment_.config.evaluation, folder, job.splits.front()),
+        evaluate_arguments(experiment_.config.evaluation, folder, job.splits.front()),
         folder + "/evaluation-" + job.splits.front() + ".json", folder + "/ablate.log");
 }
 

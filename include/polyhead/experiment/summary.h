@@ -14,12 +14,14 @@ namespace polyhead::experiment {
 /// Of one split and metric.
 struct Figure {
   std::string split = {}, metric = {};
-  std::optional<std::string> phenomenon = {};  ///< none: of all sentences
-  metrics::SeedSummary over_seeds = {};        ///< with the 95% t interval
+  std::optional<std::string> phenomenon = {};       ///< none: of all sentences
+  metrics::SeedSummary over_seeds = {};             ///< with the 95% t interval
+  std::optional<metrics::Estimate> bootstrap = {};  ///< see add_bootstrap()
   /// Against the baseline, paired by seed; none where there is no baseline, or fewer than two pairs.
   std::optional<metrics::PairedDifference> difference = {};
   /// Over all such differences in this metric under this control: Holm's, or of phenomena Benjamini & Hochberg's.
   double adjusted_p = 1;
+  std::optional<metrics::Estimate> difference_bootstrap = {};
 };
 
 /// A point under a control: the mean of what its seeds cost, and its figures.
@@ -36,8 +38,21 @@ struct Group {
 /// By controls, then points. Cells without a result yet are counted in `cells` alone.
 std::vector<Group> summarize(const Experiment& experiment, const Plan& plan, const Results& results);
 
-/// Tables for a terminal: what models cost, then for each metric and split the mean and its interval over seeds, and the
-/// difference to the baseline.
-std::string summary_text(const Experiment& experiment, const std::vector<Group>& groups);
+/// The draws of add_bootstrap().
+inline constexpr int bootstrap_draws = 10000;
+
+/// Gives the headline figures, those of all sentences of the evaluation's first split, of two seeds or more the 95% intervals of the
+/// bootstrap over seeds, then sentences (metrics::hierarchical_bootstrap, of a fixed seed), out of what cells made of every
+/// sentence: FOLDER/cells/ID/sentences-SPLIT.jsonl. Seeds that diverged are left out, as in the t interval. Whether seeds have sentences of their own is
+/// seen from these files. `threads` change nothing.
+/// A figure stays without where a cell has no such file, or one that does not give the cell's figure in `results`. Returns why,
+/// in one line; empty where there are all.
+std::string add_bootstrap(std::vector<Group>& groups, const Experiment& experiment, const Plan& plan,
+                          const Results& results, const std::string& folder, int threads);
+
+/// Tables for a terminal: what models cost, then for each metric and split the mean and its intervals over seeds, and the
+/// difference to the baseline. `note` is what add_bootstrap() returned.
+std::string summary_text(const Experiment& experiment, const std::vector<Group>& groups,
+                         const std::string& note);
 
 }  // namespace polyhead::experiment

@@ -101,14 +101,17 @@ function addPhenomenaFigure(parent, experiment) {
 function addExperimentTables(parent, experiment) {
   const { keys, points, cells } = experiment;
   const grid = (p) => keys.map((key) => (isNumber(p.grid[key]) ? p.grid[key] : valueText(p.grid[key]))), heading = [...keys.map(keyLabel), "control"];
-  const compared = points.some((p) => p.difference);
+  const compared = points.some((p) => p.difference), bootstrapped = points.some((p) => p.bootstrap);
+  const intervals = ["low", "high", ...(bootstrapped ? ["low (bootstrap)", "high (bootstrap)"] : [])];
+  const ofIntervals = (p) => [p?.low, p?.high, ...(bootstrapped ? [p?.bootstrap?.low, p?.bootstrap?.high] : [])];
   addTable(parent, {
     id: "summary", title: "All points",
-    caption: "Means over seeds with 95% t intervals" + (compared ? "; paired differences from the baseline by seed with theirs, two-sided paired t-tests, p corrected by Holm's method over all differences in a metric under a control." : "."),
+    caption: "Means over seeds with 95% t intervals" + (compared ? "; paired differences from the baseline by seed with theirs, two-sided paired t-tests, p corrected by Holm's method over all differences in a metric under a control." : ".")
+      + (bootstrapped ? " Bootstrap: 95% percentile intervals over seeds, then sentences, of the experiment's first split; of few seeds they are narrower than the t intervals." : ""),
     table: {
-      columns: [...heading, "split", "metric", "mean", "low", "high", "seeds", "diverged or failed", ...(compared ? ["difference", "low", "high", "p", "p (Holm)"] : [])],
-      rows: points.filter((p) => p.phenomenon === null).map((p) => [...grid(p), words(p.control), p.split, words(p.metric), p.mean, p.low, p.high, p.seeds, p.diverged,
-        ...(compared ? [p.difference?.mean, p.difference?.low, p.difference?.high, p.difference?.p, p.difference?.p_adjusted] : [])]),
+      columns: [...heading, "split", "metric", "mean", ...intervals, "seeds", "diverged or failed", ...(compared ? ["difference", ...intervals, "p", "p (Holm)"] : [])],
+      rows: points.filter((p) => p.phenomenon === null).map((p) => [...grid(p), words(p.control), p.split, words(p.metric), p.mean, ...ofIntervals(p), p.seeds, p.diverged,
+        ...(compared ? [p.difference?.mean, ...ofIntervals(p.difference), p.difference?.p, p.difference?.p_adjusted] : [])]),
     },
   });
   const costs = unique(cells.map((c) => [...grid(c), c.control])).map((key) => {
