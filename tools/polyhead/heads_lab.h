@@ -9,11 +9,14 @@
 #include "model.h"
 #include "polyhead/heads/evaluation.h"
 #include "polyhead/heads/importance.h"
+#include "progress.h"
 
 /// `polyhead heads mask | importance | curve | prune`: experiments on the heads of a trained model.
 namespace polyhead::tools {
 
 std::vector<Command> add_heads_lab(CLI::App& heads);
+Command add_mask(CLI::App& heads);
+Command add_importance(CLI::App& heads);
 Command add_curve(CLI::App& heads);
 Command add_prune(CLI::App& heads);
 
@@ -32,6 +35,15 @@ nlohmann::ordered_json header(const MeasureOptions& options, const train::Loaded
                               const heads::Text& text);
 /// ["encoder.0.3", ...]
 nlohmann::ordered_json names_json(std::span<const heads::Head> set);
+
+/// Calls work(progress) and shows how far it is, over `total` sentences read again and again.
+template <class Work>
+auto with_progress(const char* done, std::size_t total, const Work& work) {
+  SentenceProgress progress(done, static_cast<std::int64_t>(total));
+  auto result = work([&](std::int64_t n) { progress.add(n); });
+  progress.end();
+  return result;
+}
 
 /// The figures of heads by name.
 using FigureColumn = std::pair<const char*, std::vector<double> heads::HeadFigures::*>;
