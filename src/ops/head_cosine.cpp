@@ -23,8 +23,9 @@ template <class T>
 void add_directions(const T* x, std::int64_t heads, std::int64_t dim, T* inverse, T* sum) {
   std::fill_n(sum, dim, T{0});
   for (std::int64_t i = 0; i < heads; ++i, x += dim) {
-    const T length = std::sqrt(dot(x, x, dim));
-    const T scale = inverse[i] = length <= static_cast<T>(shortest) ? T{0} : 1 / length;
+    const T squares = dot(x, x, dim), length = std::sqrt(squares);
+    // Not 1/length: where squares overflow this is NaN.
+    const T scale = inverse[i] = length <= static_cast<T>(shortest) ? T{0} : length / squares;
 #pragma omp simd
     for (std::int64_t c = 0; c < dim; ++c) sum[c] += scale * x[c];
   }

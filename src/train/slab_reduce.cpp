@@ -10,6 +10,7 @@ ShardTotals& ShardTotals::operator+=(const ShardTotals& other) {
   negative_log_likelihood += other.negative_log_likelihood;
   tokens += other.tokens;
   correct += other.correct;
+  for (std::size_t i = 0; i < disagreement.size(); ++i) disagreement[i] += other.disagreement[i];
   return *this;
 }
 

@@ -24,7 +24,8 @@ Updater::Updater(const Config& config, nn::Transformer& model, int threads)
       first_moment_(Shape{model.parameters().slab_size()}, DType::f32),
       second_moment_(Shape{model.parameters().slab_size()}, DType::f32),
       workers_(static_cast<std::size_t>(threads)),
-      gradient_(model, config.training.shards(), config.training.precision, workers_),
+      gradient_(model, config.training.shards(), config.training.precision, workers_,
+                config.training.disagreement),
       gates_(model),
       adam_(config.training.adam, decay_ranges(model.parameters())),
       schedule_(config.training.schedule, config.model.d_model) {
@@ -72,6 +73,9 @@ StepReport Updater::run(const data::ParallelCorpus& corpus, std::span<const std:
                     .grad_norm = norm,
                     .target_tokens = totals.tokens};
   if (!gates_.empty()) report.open_heads = gates_.expected_open();
+  const auto weights = config_.training.disagreement.weights();
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (weights[i] > 0) report.disagreement[i] = totals.disagreement[i] / totals.tokens;
   const nn::ParameterStore& store = model_.parameters();
   require_finite_update(report, store, sum.gradients());
   {

@@ -66,11 +66,13 @@ TEST(HeadCosine, AHeadWithoutADirectionHasNoGradient) {
   EXPECT_TRUE(std::isfinite(result.y[0]));
 }
 
-TEST(HeadCosine, NaNStaysVisible) {
+TEST(HeadCosine, NaNAndOverflowStayVisible) {
   Arena arena;
-  const Tensor x = random_tensor(arena, {3, 8}, DType::f32, 6);
-  x.as<float>()[5] = std::numeric_limits<float>::quiet_NaN();
-  EXPECT_TRUE(std::isnan(run(function_of<1>(HeadCosine{2}), {x}).y[0]));
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), 1e30F}) {
+    const Tensor x = random_tensor(arena, {3, 8}, DType::f32, 6);
+    x.as<float>()[5] = bad;
+    EXPECT_TRUE(std::isnan(run(function_of<1>(HeadCosine{2}), {x}).y[0])) << bad;
+  }
 }
 
 TEST(HeadCosine, HasTheSameBitsOnEveryThreadAndAtEveryAddress) {

@@ -78,10 +78,10 @@ namespace {
 /// Trains on batches of a corpus and counts from update `from` on.
 class Training {
  public:
-  Training(DType dtype, int threads)
+  Training(DType dtype, int threads, const DisagreementConfig& disagreement = {})
       : model_(tiny_model(dtype)),
         workers_(static_cast<std::size_t>(threads)),
-        step_(model_, 4, Precision::f32, workers_),
+        step_(model_, 4, Precision::f32, workers_, disagreement),
         mean_(model_.parameters().slab().shape, dtype),
         squares_(model_.parameters().slab().shape, dtype),
         adam_(AdamConfig{}, {}) {}
@@ -136,6 +136,13 @@ TEST_P(Allocations32And64, StepsAfterTheFirstTakeNoneForBatchesOfNewShapes) {
   training.update(training.plan_[0]);
   ASSERT_GE(training.plan_.size(), 8);
   for (std::int64_t i = 1; i < training.plan_.size(); ++i)
+    EXPECT_EQ(training.allocations_of(training.plan_[i]), 0) << "update " << i + 1;
+}
+
+TEST_F(Allocations, StepsWithDisagreeingHeadsTakeNoneEither) {
+  Training training(DType::f32, 2, {.subspace = 1, .position = 1, .output = 1});
+  training.update(training.plan_[0]);
+  for (std::int64_t i = 1; i < 6; ++i)
     EXPECT_EQ(training.allocations_of(training.plan_[i]), 0) << "update " << i + 1;
 }
 

@@ -21,6 +21,11 @@ inline config::EnumNames<Positions> enum_names(Positions) {
 inline config::EnumNames<TieEmbeddings> enum_names(TieEmbeddings) {
   return {{TieEmbeddings::none, "none"}, {TieEmbeddings::target, "target"}, {TieEmbeddings::all, "all"}};
 }
+inline config::EnumNames<AttentionKind> enum_names(AttentionKind) {
+  return {{AttentionKind::encoder, "encoder"},
+          {AttentionKind::decoder, "decoder"},
+          {AttentionKind::cross, "cross"}};
+}
 
 /// The Transformer's settings: section `model`.
 struct ModelConfig {

@@ -24,8 +24,8 @@ struct Flops {
 /// f = d_ff, V the target vocabulary, E encoder and D decoder layers:
 ///   linear     S·(4dw·h_e + E·4df) + T·(4dw·h_d + 2dw·h_c + D·4df) + S·2dw·h_c + T·2dV
 ///   attention  2w·(h_e·S² + h_d·T(T + 1)/2 + h_c·TS)
-/// Masked self-attention counts the pairs that it allows. Padding, recomputation and all that is not a matrix product
-/// count nothing.
+/// Masked self-attention counts the pairs that it allows. Padding, recomputation, what a loss has besides the
+/// likelihood, and all that is not a matrix product count nothing.
 Flops forward_flops(const ModelConfig& config, std::int64_t target_vocabulary, std::int64_t source_tokens,
                     std::int64_t target_tokens);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -55,6 +56,28 @@ struct HeadGatesConfig {
   }
 };
 
+/// Section `training.disagreement`.
+struct DisagreementConfig {
+  double subspace = 0;
+  double position = 0;
+  double output = 0;
+  std::vector<nn::AttentionKind> attention{nn::attention_kinds.begin(), nn::attention_kinds.end()};
+  bool operator==(const DisagreementConfig&) const = default;
+
+  std::array<double, 3> weights() const { return {subspace, position, output}; }
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    using namespace config;
+    v("subspace", subspace,
+      "weight, beside the loss per target token, of the mean cosine of two heads' values; 0: none",
+      at_least(0));
+    v("position", position, "weight of the overlap of two heads' attention weights; 0: none", at_least(0));
+    v("output", output, "weight of the mean cosine of two heads' outputs; 0: none", at_least(0));
+    v("attention", attention, "attentions whose heads are asked to disagree", not_empty());
+  }
+};
+
 /// Section `training`.
 struct TrainingConfig {
   int batch_tokens = 4096;
@@ -78,6 +101,7 @@ struct TrainingConfig {
   int patience = 0;
   std::optional<std::string> initial_checkpoint;
   HeadGatesConfig head_gates;
+  DisagreementConfig disagreement;
   bool operator==(const TrainingConfig&) const = default;
 
   template <class Visitor>
@@ -121,6 +145,7 @@ struct TrainingConfig {
     v("initial_checkpoint", initial_checkpoint,
       "run or checkpoint whose weights and tokenizers training starts from");
     v("head_gates", head_gates, "learned gates on attention heads");
+    v("disagreement", disagreement, "terms of the loss that make heads differ");
   }
 
   void validate(config::Problems& problems) const {
@@ -149,6 +174,25 @@ struct TrainingConfig {
   }
 };
 
+/// What a run does when a checkpoint or a line of its log cannot be written.
+enum class OnError { stop, go_on };
+inline config::EnumNames<OnError> enum_names(OnError) {
+  return {{OnError::stop, "stop"}, {OnError::go_on, "continue"}};
+}
+
+/// Section `checkpoint`.
+struct CheckpointConfig {
+  OnError on_error = OnError::stop;
+  bool operator==(const CheckpointConfig&) const = default;
+
+  template <class Visitor>
+  void fields(Visitor& v) {
+    v("on_error", on_error,
+      "when a checkpoint or train.jsonl cannot be written: stop with status 4, or continue with a warning; "
+      "never of a run's last checkpoint");
+  }
+};
+
 /// Section `evaluation`: how `polyhead evaluate` and validation compute metrics of text.
 struct EvaluationConfig {
   std::string tokenize = "13a";
@@ -174,25 +218,7 @@ struct Config {
   text::TokenizerConfig tokenizer;
   nn::ModelConfig model;
   TrainingConfig training;
-/// What a run does when a checkpoint or a line of its log cannot be written.
-enum class OnError { stop, go_on };
-inline config::EnumNames<OnError> enum_names(OnError) {
-  return {{OnError::stop, "stop"}, {OnError::go_on, "continue"}};
-}
-
-/// Section `checkpoint`.
-struct CheckpointConfig {
-  OnError on_error = OnError::stop;
-  bool operator==(const CheckpointConfig&) const = default;
-
-  template <class Visitor>
-  void fields(Visitor& v) {
-    v("on_error", on_error,
-      "when a checkpoint or train.jsonl cannot be written: stop with status 4, or continue with a warning; "
-      "never of a run's last checkpoint");
-  }
-};
-
+  CheckpointConfig checkpoint;
   decode::DecodingConfig decoding;
   EvaluationConfig evaluation;
   bool operator==(const Config&) const = default;
@@ -206,6 +232,7 @@ struct CheckpointConfig {
     v("tokenizer", tokenizer, "how text is cut into pieces");
     v("model", model, "the Transformer");
     v("training", training, "how it is trained");
+    v("checkpoint", checkpoint, "what becomes of checkpoints that cannot be written");
     v("decoding", decoding, "how it translates");
     v("evaluation", evaluation, "how translations are judged");
   }
@@ -218,5 +245,3 @@ struct CheckpointConfig {
 bool may_change_on_resume(std::string_view key);
 
 }  // namespace polyhead::train
-  CheckpointConfig checkpoint;
-    v("checkpoint", checkpoint, "what becomes of checkpoints that cannot be written");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <vector>
@@ -10,10 +11,12 @@ namespace polyhead::train {
 
 /// What a shard adds to its step besides the gradient. Losses are sums over target tokens, in nats.
 struct ShardTotals {
-  double loss = 0;                     ///< what is differentiated: label-smoothed, with every extra term
+  double loss = 0;                     ///< label-smoothed
   double negative_log_likelihood = 0;  ///< unsmoothed
   double tokens = 0;                   ///< target tokens, end tokens included
   double correct = 0;                  ///< of which predicted right
+  /// Of heads on subspace, position and output, times the tokens; see train/disagreement.h.
+  std::array<double, 3> disagreement{};
   ShardTotals& operator+=(const ShardTotals& other);
   friend bool operator==(const ShardTotals&, const ShardTotals&) = default;
 };

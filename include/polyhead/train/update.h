@@ -8,6 +8,7 @@
 #include "polyhead/nn/transformer.h"
 #include "polyhead/ops/half_precision.h"
 #include "polyhead/train/config.h"
+#include "polyhead/train/disagreement.h"
 #include "polyhead/train/head_gates.h"
 #include "polyhead/train/slab_reduce.h"
 
@@ -18,11 +19,11 @@ class Worker {
  public:
   /// Packs `pairs` and computes their loss; with `gradients` (a slab) its gradient is added there. Rewinds what it took.
   /// `first` is the number of pairs[0] within the update, `key` the update's randomness; `half` for mixed precision,
-  /// `gates` where heads have learned ones.
+  /// `gates` where heads have learned ones, `disagreement` where the loss has it.
   ShardTotals run(const nn::Transformer& model, const data::ParallelCorpus& corpus,
                   std::span<const std::int32_t> pairs, std::int32_t first, double label_smoothing, RngKey key,
                   const Tensor& gradients, const HalfPrecision* half = nullptr,
-                  const HeadGates* gates = nullptr);
+                  const HeadGates* gates = nullptr, const Disagreement* disagreement = nullptr);
   /// Counts time by op from now on in `profile`, where not null.
   void set_profile(Profile* profile) { profile_ = profile; }
   Profile* profile() const { return profile_; }
@@ -48,7 +49,8 @@ Precision available(Precision wanted);
 class GradientStep {
  public:
   /// Runs on as many threads as there are workers, and at most on one a shard; in f32 where the machine has no bf16.
-  GradientStep(const nn::Transformer& model, int shards, Precision precision, std::span<Worker> workers);
+  GradientStep(const nn::Transformer& model, int shards, Precision precision, std::span<Worker> workers,
+               const DisagreementConfig& disagreement = {});
   /// Runs the largest shard of `pairs` on one thread, for what that takes of memory: what the first update will find
   /// ready. Returns the bytes that the other threads and shards will add.
   std::int64_t dry_run(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs);
@@ -59,6 +61,7 @@ class GradientStep {
  private:
   const nn::Transformer& model_;
   HeadGates gates_;
+  Disagreement disagreement_;
   std::span<Worker> workers_;
   std::vector<std::span<const std::int32_t>> shards_;
   TreeReduction reduction_;

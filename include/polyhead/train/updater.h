@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -24,6 +25,8 @@ struct StepReport {
   double seconds = 0;  ///< of training so far, over all resumptions
   std::optional<double> open_heads =
       {};  ///< how many are expected to stay open, where they have learned gates
+  /// D of heads on subspace, position and output (see Disagreement), where the loss has it.
+  std::array<std::optional<double>, 3> disagreement = {};
 };
 
 /// What an update of the weights is: gradients in lanes, their norm, Adam at the schedule's rate, and the moving average

@@ -31,10 +31,9 @@ Var MultiHeadAttention::output_bias(const Context& context, Var x) const {
 Var MultiHeadAttention::attend(const Context& context, Var x, const KeyValues& memory,
                                const Segments& queries, const Segments& keys, bool causal) const {
   if (!projections_) return output_bias(context, x);
-  const AttentionInputs inputs = context.attention
-                                     ? (*context.attention)({site_, dimensions_.heads, dimensions_.value_dim,
-                                                             queries, keys, context.tape})
-                                     : AttentionInputs{};
+  const AttentionCall call{site_,  dimensions_.heads, dimensions_.value_dim, queries, keys,
+                           causal, context.tape};
+  const AttentionInputs inputs = context.attention ? (*context.attention)(call) : AttentionInputs{};
   const ops::MultiHeadAttention op{.heads = dimensions_.heads,
                                    .kv_heads = dimensions_.heads,
                                    .query_segments = queries,
@@ -48,7 +47,7 @@ Var MultiHeadAttention::attend(const Context& context, Var x, const KeyValues& m
   const Var heads =
       context.tape.apply(op, query, memory.keys, memory.values, inputs.gates ? inputs.gates : none,
                          inputs.replacement ? inputs.replacement : none);
-  if (inputs.observe) inputs.observe({query, memory.keys, memory.values, heads});
+  if (inputs.observe) inputs.observe({call, query, memory.keys, memory.values, heads});
   return projections_->output(context, heads);
 }
 

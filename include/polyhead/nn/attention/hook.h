@@ -14,11 +14,13 @@ struct AttentionCall {
   AttentionSite site;
   std::int64_t heads, value_dim;
   const Segments &queries, &keys;
+  bool causal;
   Tape& tape;
 };
 
 /// What an attention was computed of, and its heads' outputs before W^O.
 struct AttentionFlow {
+  const AttentionCall& call;
   Var query;   ///< [query rows, heads·head_dim]
   Var key;     ///< [key rows, heads·head_dim]
   Var value;   ///< [key rows, heads·value_dim]
