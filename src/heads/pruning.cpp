@@ -170,7 +170,9 @@ train::Checkpoint prune(const train::Checkpoint& checkpoint, const std::string& 
   result.config = config::dump(without(config, pruned));
   nlohmann::json state = nlohmann::json::parse(checkpoint.state, nullptr, false);
   if (!state.is_object()) state = nlohmann::json::object();
-  for (const Head& head : pruned) state["pruned"].push_back(heads::name(head));
+  nlohmann::json& names = state["pruned"];
+  if (!names.is_array()) names = nlohmann::json::array();
+  for (const Head& head : pruned) names.push_back(heads::name(head));
   result.state = state.dump();
   return result;
 }

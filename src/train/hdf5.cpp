@@ -1,6 +1,5 @@
 #include "train/hdf5.h"
 
-#include <algorithm>
 #include <array>
 
 #include "polyhead/core/error.h"
@@ -38,23 +37,6 @@ Handle create(const void* owner, std::size_t user_block, std::size_t expected_by
           "make a file in memory"};
 }
 
-/// HDF5 copies an image three times on its way to the driver; these callbacks hand it through.
-Handle open_image(const void* owner, std::span<const std::byte> image) {
-  void* data = const_cast<std::byte*>(image.data());  // opened read-only: never written
-  H5FD_file_image_callbacks_t callbacks{};
-  callbacks.image_malloc = [](std::size_t, H5FD_file_image_op_t, void* udata) { return udata; };
-  callbacks.image_memcpy = [](void* to, const void*, std::size_t, H5FD_file_image_op_t, void*) { return to; };
-  callbacks.image_realloc = [](void*, std::size_t, H5FD_file_image_op_t, void*) -> void* { return nullptr; };
-  callbacks.image_free = [](void*, H5FD_file_image_op_t, void*) -> herr_t { return 0; };
-  callbacks.udata_copy = [](void* udata) { return udata; };
-  callbacks.udata_free = [](void*) -> herr_t { return 0; };
-  callbacks.udata = data;
-  const Handle access = memory_access(1 << 16);
-  check(H5Pset_file_image_callbacks(access, &callbacks), "set", "file_image_callbacks");
-  check(H5Pset_file_image(access, data, image.size()), "set", "file_image");
-  return {H5Fopen(unique_name(owner).c_str(), H5F_ACC_RDONLY, access), H5Fclose, "read the content"};
-}
-
 /// "a//b" would be read back as "a/b", "." as the group itself.
 void check_path(const std::string& path) {
   for (std::size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
@@ -64,11 +46,6 @@ void check_path(const std::string& path) {
                        "'", path,
                        "' cannot be the path of a dataset, expected names separated by single slashes");
   }
-}
-
-herr_t collect(hid_t, const char* name, const H5O_info_t* info, void* names) {
-  if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(names)->emplace_back(name);
-  return 0;
 }
 
 }  // namespace
@@ -150,72 +127,6 @@ std::span<std::byte> Writer::image() {
   require<FileError>(size > 0 && H5Fget_vfd_handle(file_, H5P_DEFAULT, &memory) >= 0,
                      "HDF5 cannot give its file in memory");
   return {*static_cast<std::byte**>(memory), user_block_ + static_cast<std::size_t>(size)};
-}
-
-Reader::Reader(std::span<const std::byte> image) : file_(open_image(this, image)) {}
-
-std::vector<std::string> Reader::datasets(const std::string& group) const {
-  const Handle root(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), H5Gclose, "find group '" + group + "'");
-  std::vector<std::string> names;
-  check(H5Ovisit2(root, H5_INDEX_NAME, H5_ITER_INC, collect, &names, H5O_INFO_BASIC), "list group", group);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-Handle Reader::open(const std::string& path, H5T_class_t type, std::size_t size) const {
-  Handle set(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "find dataset '" + path + "'");
-  const Handle stored(H5Dget_type(set), H5Tclose, "tell the type of '" + path + "'");
-  require<FileError>(H5Tget_class(stored) == type && (size == 0 || H5Tget_size(stored) == size), "dataset '",
-                     path, "' is of another type than expected");
-  return set;
-}
-
-Shape Reader::shape(const std::string& path) const {
-  const Handle set(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "find dataset '" + path + "'");
-  const Handle space(H5Dget_space(set), H5Sclose, "tell the shape of '" + path + "'");
-  const int rank = H5Sget_simple_extent_ndims(space);
-  require<FileError>(rank >= 0 && rank <= Shape::max_rank, "dataset '", path, "' has rank ", rank,
-                     ", expected at most ", Shape::max_rank);
-  std::array<hsize_t, Shape::max_rank> extents{};
-  check(H5Sget_simple_extent_dims(space, extents.data(), nullptr), "tell the shape of", path);
-  const std::vector<std::int64_t> signed_extents(extents.begin(), extents.begin() + rank);
-  const Shape shape(signed_extents);
-  require<FileError>(H5Sget_simple_extent_npoints(space) == shape.size(), "dataset '", path,
-                     "' has no values");
-  return shape;
-}
-
-void Reader::floats(const std::string& path, std::span<float> values) const {
-  const Handle set = open(path, H5T_FLOAT, sizeof(float));
-  check(H5Dread(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read", path);
-}
-
-std::string Reader::bytes(const std::string& path) const {
-  const Handle set = open(path, H5T_INTEGER, 1);
-  std::string values(static_cast<std::size_t>(shape(path).size()), '\0');
-  check(H5Dread(set, H5T_NATIVE_UCHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read", path);
-  return values;
-}
-
-std::string Reader::text(const std::string& path) const {
-  const Handle set = open(path, H5T_STRING, 0);
-  const Handle type(H5Dget_type(set), H5Tclose, "tell the type of '" + path + "'");
-  require<FileError>(H5Tis_variable_str(type) == 0 && shape(path).size() == 1, "dataset '", path,
-                     "' is not one string of fixed length");
-  std::string value(H5Tget_size(type), '\0');
-  check(H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value.data()), "read", path);
-  value.erase(value.find_last_not_of('\0') + 1);
-  return value;
-}
-
-std::int64_t Reader::attribute(const std::string& group, const char* name) const {
-  const Handle attribute(H5Aopen_by_name(file_, group.c_str(), name, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
-                         concat("find attribute '", name, "' of '", group, "'"));
-  const Handle space(H5Aget_space(attribute), H5Sclose, "tell the shape of an attribute");
-  std::int64_t value = 0;
-  require<FileError>(H5Sget_simple_extent_npoints(space) == 1, "attribute '", name, "' is not one number");
-  check(H5Aread(attribute, H5T_NATIVE_INT64, &value), "read", name);
-  return value;
 }
 
 }  // namespace polyhead::hdf5

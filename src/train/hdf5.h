@@ -13,7 +13,8 @@
 
 #include "polyhead/tensor/tensor.h"
 
-/// HDF5 files in memory, through the C API. Failures throw FileError without the name of a file.
+/// Writes HDF5 files in memory, through the C API. Failures throw FileError without the name of a file. What is read is
+/// read by hdf5_reader.h.
 namespace polyhead::hdf5 {
 
 /// An HDF5 identifier, closed at the end.
@@ -67,25 +68,6 @@ class Writer {
   std::size_t user_block_;
   Handle file_;
   std::set<std::string> groups_;
-};
-
-/// A file that lies in memory as a whole; `image` must outlive the reader.
-class Reader {
- public:
-  explicit Reader(std::span<const std::byte> image);
-  /// Paths, relative to `group`, of the datasets below it, sorted.
-  std::vector<std::string> datasets(const std::string& group) const;
-  Shape shape(const std::string& path) const;
-  /// Values must have room for the elements of shape(path).
-  void floats(const std::string& path, std::span<float> values) const;
-  std::string bytes(const std::string& path) const;
-  std::string text(const std::string& path) const;
-  std::int64_t attribute(const std::string& group, const char* name) const;
-
- private:
-  Handle open(const std::string& path, H5T_class_t type, std::size_t size) const;
-  Silence silence_;
-  Handle file_;
 };
 
 }  // namespace polyhead::hdf5

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "polyhead/config/yaml.h"
 #include "polyhead/train/head_gates.h"
@@ -10,11 +11,63 @@
 
 namespace polyhead::train {
 
+namespace {
+
+/// The first line of what is wrong with a checkpoint's content.
+FileError unusable(const std::string& path, const char* part, const Error& error) {
+  const std::string message = error.what();
+  return FileError(concat(path, ": ", part, message.substr(0, message.find('\n'))));
+}
+
+/// Throws unless `arrays` are those of the store, apart from parameters whose path ends with `optional`.
+void require_arrays(const nn::ParameterStore& store, std::span<const NamedArray> arrays,
+                    const std::string& path, std::string_view optional) {
+  std::map<std::string_view, const NamedArray*> left;
+  for (const NamedArray& array : arrays) left.emplace(array.path, &array);
+  for (const nn::Parameter& p : store.parameters()) {
+    const auto found = left.find(p.path);
+    if (found == left.end() && !optional.empty() && p.path.ends_with(optional)) continue;
+    require<FileError>(found != left.end(), path, ": no parameter ", p.path, ", expected one of shape ",
+                       p.shape);
+    require<FileError>(found->second->shape == p.shape, path, ": parameter ", p.path, " of shape ",
+                       found->second->shape, ", expected ", p.shape);
+    left.erase(found);
+  }
+  require<FileError>(left.empty(), path, ": parameter ", left.empty() ? "" : left.begin()->first,
+                     " is unknown to the configured model");
+}
+
+const std::vector<NamedArray>& weights_of(const Checkpoint& checkpoint) {
+  return checkpoint.ema.empty() ? checkpoint.parameters : checkpoint.ema;
+}
+
+/// The configured model, its parameters without memory. Tables of positions take it at once.
+std::unique_ptr<nn::Transformer> declared_model(const Config& config, const text::TextPipeline& pipeline) {
+  constexpr std::int64_t most_positions = std::int64_t{1} << 26;
+  require(std::int64_t{config.model.max_length} * config.model.d_model <= most_positions,
+          "model.max_length: ", config.model.max_length, " times d_model ", config.model.d_model,
+          ", expected at most ", most_positions);
+  auto model =
+      std::make_unique<nn::Transformer>(config.model, pipeline.source().size(), pipeline.target().size());
+  if (config.training.head_gates.lambda > 0) HeadGates::declare(*model);
+  return model;
+}
+
+}  // namespace
+
 Config config_of(const Checkpoint& checkpoint, const std::string& path) {
   try {
-    return config::parse<Config>(checkpoint.config, path + ": /config");
+    return config::parse<Config>(checkpoint.config, "/config");
   } catch (const Error& error) {
-    throw FileError(error.what());
+    throw unusable(path, "", error);
+  }
+}
+
+text::TextPipeline pipeline_of(const Checkpoint& checkpoint) {
+  try {
+    return text::TextPipeline::deserialize(checkpoint.vocabulary);
+  } catch (const Error& error) {
+    throw unusable(checkpoint.path, "/vocabulary: ", error);
   }
 }
 
@@ -54,36 +107,37 @@ std::vector<NamedArray> arrays_of(const nn::ParameterStore& store, const Tensor&
 
 void fill_slab(const nn::ParameterStore& store, std::span<const NamedArray> arrays, const Tensor& slab,
                const std::string& path, std::string_view optional) {
-  for (const nn::Parameter& p : store.parameters()) {
-    const NamedArray* array = find(arrays, p.path);
-    if (!array && !optional.empty() && p.path.ends_with(optional)) continue;
-    require<FileError>(array != nullptr, path, ": no parameter ", p.path, ", expected one of shape ",
-                       p.shape);
-    require<FileError>(array->shape == p.shape, path, ": parameter ", p.path, " of shape ", array->shape,
-                       ", expected ", p.shape);
-    std::copy(array->values.begin(), array->values.end(), nn::ParameterStore::view(p, slab).as<float>());
+  require_arrays(store, arrays, path, optional);
+  for (const nn::Parameter& p : store.parameters())
+    if (const NamedArray* array = find(arrays, p.path))
+      std::copy(array->values.begin(), array->values.end(), nn::ParameterStore::view(p, slab).as<float>());
+}
+
+LoadedModel model_of(const Checkpoint& checkpoint) {
+  const std::string& path = checkpoint.path;
+  LoadedModel loaded{.path = path,
+                     .config = config_of(checkpoint, path),
+                     .pipeline = pipeline_of(checkpoint),
+                     .model = nullptr,
+                     .step = checkpoint.step,
+                     .damaged = ""};
+  try {
+    loaded.model = declared_model(loaded.config, loaded.pipeline);
+  } catch (const Error& error) {
+    throw unusable(path, "/config: ", error);
   }
-  for (const NamedArray& array : arrays)
-    require<FileError>(std::any_of(store.parameters().begin(), store.parameters().end(),
-                                   [&](const nn::Parameter& p) { return p.path == array.path; }),
-                       path, ": parameter ", array.path, " is unknown to the configured model");
+  nn::ParameterStore& store = loaded.model->parameters();
+  require_arrays(store, weights_of(checkpoint), path, "");
+  store.allocate(DType::f32);
+  fill_slab(store, weights_of(checkpoint), store.slab(), path);
+  HeadGates(*loaded.model).fold();
+  return loaded;
 }
 
 LoadedModel load_model(const std::string& run_or_checkpoint) {
-  const auto [path, checkpoint, damaged] = open_checkpoint(run_or_checkpoint);
-  LoadedModel loaded{.path = path,
-                     .config = config_of(checkpoint, path),
-                     .pipeline = text::TextPipeline::deserialize(checkpoint.vocabulary),
-                     .model = nullptr,
-                     .step = checkpoint.step,
-                     .damaged = damaged};
-  loaded.model = std::make_unique<nn::Transformer>(loaded.config.model, loaded.pipeline.source().size(),
-                                                   loaded.pipeline.target().size());
-  if (loaded.config.training.head_gates.lambda > 0) HeadGates::declare(*loaded.model);
-  nn::ParameterStore& store = loaded.model->parameters();
-  store.allocate(DType::f32);
-  fill_slab(store, checkpoint.ema.empty() ? checkpoint.parameters : checkpoint.ema, store.slab(), path);
-  HeadGates(*loaded.model).fold();
+  const OpenedCheckpoint opened = open_checkpoint(run_or_checkpoint);
+  LoadedModel loaded = model_of(opened.checkpoint);
+  loaded.damaged = opened.damaged;
   return loaded;
 }
 

@@ -58,23 +58,32 @@ std::string TrainerState::dump() const {
 }
 
 TrainerState TrainerState::parse(const std::string& text, const std::string& path) {
+  const auto count = [&](const json& value) {
+    constexpr std::int64_t most = 1'000'000'000'000'000;
+    require<FileError>(value.is_number_integer() && value >= 0 && value <= most, path,
+                       ": /trainer/state cannot be read: ", value.dump().substr(0, 40),
+                       ", expected an integer of 0 to ", most);
+    return value.get<std::int64_t>();
+  };
   try {
     const json j = json::parse(text);
-    TrainerState state{.step = j.at("step"),
-                       .epoch = j.at("epoch"),
-                       .batch = j.at("batch"),
+    TrainerState state{.step = count(j.at("step")),
+                       .epoch = count(j.at("epoch")),
+                       .batch = count(j.at("batch")),
                        .seconds = j.at("seconds"),
                        .best = {},
                        .scheduled = {},
-                       .validations_without_best = j.at("validations_without_best"),
+                       .validations_without_best = count(j.at("validations_without_best")),
                        .schedule = {},
                        .corpus = j.at("corpus")};
-    for (const json& s : j.at("best")) state.best.push_back({s.at("step"), s.at("score")});
-    if (const auto found = j.find("scheduled"); found != j.end() && !found->is_null())
-      state.scheduled = found->get<std::vector<std::int64_t>>();
+    for (const json& s : j.at("best")) state.best.push_back({count(s.at("step")), s.at("score")});
+    if (const auto found = j.find("scheduled"); found != j.end() && !found->is_null()) {
+      state.scheduled.emplace();
+      for (const json& step : *found) state.scheduled->push_back(count(step));
+    }
     const json& s = j.at("schedule");
     if (!s.at("best_score").is_null()) state.schedule.best_score = s.at("best_score");
-    state.schedule.validations_since_best = s.at("validations_since_best");
+    state.schedule.validations_since_best = count(s.at("validations_since_best"));
     state.schedule.factor = s.at("factor");
     return state;
   } catch (const json::exception& error) {

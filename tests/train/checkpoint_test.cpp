@@ -233,7 +233,7 @@ TEST_F(CheckpointTest, RefusesEveryAlteredByte) {
 TEST_F(CheckpointTest, RefusesEveryTruncation) {
   const std::string good = slurp(write_example("a.h5"));
   spill(path("bad.h5"), good);
-  for (std::size_t size = good.size() - 1; size > 0; size -= size < 600 ? 1 : 13) {
+  for (std::size_t size = good.size() - 1; size > 0; --size) {
     fs::resize_file(path("bad.h5"), size);
     ASSERT_THAT(read_error(path("bad.h5")), AllOf(StartsWith(path("bad.h5")), HasSubstr("is truncated")))
         << size;
@@ -269,7 +269,7 @@ TEST_F(CheckpointTest, RefusesContentOfAnotherLayout) {
                             sha256(std::as_bytes(std::span(content))), "\n");
   file.resize(512);
   spill(path("a.h5"), file + content);
-  EXPECT_EQ(read_error(path("a.h5")), path("a.h5") + ": HDF5 cannot read the content");
+  EXPECT_EQ(read_error(path("a.h5")), path("a.h5") + ": holds no HDF5");
 }
 
 TEST_F(CheckpointTest, RefusesContentThatCannotBeStored) {

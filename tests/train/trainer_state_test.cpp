@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "support/check_op.h"
+#include "support/message.h"
 
 namespace polyhead::train {
 namespace {
@@ -80,6 +82,28 @@ TEST(TrainerStateTest, NamesTheFileItCannotRead) {
   for (const char* text : {"", "{}", "[1]", "{\"step\": \"x\"}"})
     EXPECT_THAT(testing::error_of([&] { TrainerState::parse(text, "a.h5"); }),
                 ::testing::HasSubstr("a.h5: /trainer/state cannot be read: "));
+}
+
+TEST(TrainerStateTest, RefusesWhatNoRunWrites) {
+  const std::string sound = TrainerState{}.dump();
+  const auto error = [&](const std::string& key, const std::string& value) {
+    nlohmann::json state = nlohmann::json::parse(sound);
+    state[key] = nlohmann::json::parse(value);
+    return testing::message_of<FileError>([&] { TrainerState::parse(state.dump(), "a.h5"); });
+  };
+  EXPECT_EQ(error("step", "3"), "nothing thrown");
+  for (const char* key : {"step", "epoch", "batch", "validations_without_best"})
+    for (const char* value : {"-1", "1.5", "1e300", "18446744073709551615", "\"1\"", "null", "[1]"})
+      EXPECT_EQ(error(key, value)
+                    .find(concat("a.h5: /trainer/state cannot be read: ", nlohmann::json::parse(value).dump(),
+                                 ", expected an integer of 0 to ")),
+                0U)
+          << key << " " << value << ": " << error(key, value);
+  EXPECT_EQ(error("scheduled", "[-1]").find("a.h5: /trainer/state cannot be read: -1"), 0U);
+  EXPECT_EQ(error("best", "[{\"step\": -1, \"score\": 0}]").find("a.h5: /trainer/state cannot be read: -1"),
+            0U);
+  for (const char* key : {"best", "schedule", "seconds", "corpus"})
+    EXPECT_EQ(error(key, "true").find("a.h5: /trainer/state cannot be read: "), 0U) << key;
 }
 
 }  // namespace

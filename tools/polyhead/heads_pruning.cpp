@@ -154,6 +154,7 @@ std::int64_t parameter_count(const train::Checkpoint& checkpoint) {
 int run_prune(const PruneOptions& o) {
   const auto [path, before, damaged] = train::open_checkpoint(o.model);
   if (!damaged.empty()) complain(damaged);
+  train::model_of(before);  // throws unless its arrays are those of its configuration
   const std::vector<Head> removed = o.closed
                                         ? heads::closed_heads(before, path)
                                         : heads::parse_heads(o.heads, train::config_of(before, path).model);

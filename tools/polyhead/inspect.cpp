@@ -23,7 +23,7 @@ Json shape_of(const train::NamedArray& array) {
 }
 
 Json describe(const std::string& path, const train::Checkpoint& checkpoint) {
-  const auto pipeline = text::TextPipeline::deserialize(checkpoint.vocabulary);
+  const text::TextPipeline pipeline = train::pipeline_of(checkpoint);
   Json parameters = Json::array();
   std::int64_t count = 0;
   for (const train::NamedArray& p : checkpoint.parameters) {

@@ -30,6 +30,8 @@ template <class T>
 bool satisfies(const T& value, const Constraint& constraint) {
   if constexpr (std::is_arithmetic_v<T>)
     return !constraint.holds || constraint.holds(static_cast<double>(value));
+  else if constexpr (std::is_enum_v<T>)
+    return true;  // no constraint is of names
   else
     return Codec<T>::satisfies(value, constraint);
 }

@@ -27,6 +27,7 @@ struct Checkpoint {
   std::string state = "{}";                             ///< the trainer's other state, as JSON
   std::string config;                                   ///< the resolved configuration, as YAML in UTF-8
   std::string vocabulary;                               ///< tokenizers, as bytes
+  std::string path = "checkpoint";                      ///< of the file that it was read from; for messages
   std::unique_ptr<float[]> storage;
 };
 
@@ -36,7 +37,8 @@ const NamedArray* find(std::span<const NamedArray> arrays, std::string_view path
 /// Writes a checkpoint so that `path` holds the old or the new file at every moment, also after a crash: to
 /// `path`.tmp-polyhead, synced, renamed. Equal content gives equal bytes. Throws FileError, and leaves
 /// neither a change nor a temporary file, when the file cannot be written; also when a path is used twice or
-/// cannot name a dataset, or `values` are not as many as `shape` says.
+/// cannot name a dataset, `values` are not as many as `shape` says or not finite, or read_checkpoint() would refuse it
+/// otherwise.
 ///
 /// The file is HDF5 after a user block of 512 bytes, text padded with zeros:
 ///     polyhead checkpoint
@@ -48,8 +50,11 @@ const NamedArray* find(std::span<const NamedArray> arrays, std::string_view path
 /// (uint8).
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
-/// Reads a checkpoint. Length and digest are verified before HDF5 sees the content. Throws FileError when the
-/// file is missing, no regular file, no checkpoint, of another version, truncated or altered in any byte.
+/// Reads a checkpoint, whoever made it: its content is read without the HDF5 library (hdf5_reader.h), opens no other file
+/// and is checked as a whole. Throws FileError when the file is missing, no regular file, no checkpoint, of another version,
+/// truncated, altered in any byte, or laid out otherwise than write_checkpoint() does it; when a value is not finite, a
+/// count negative or the state no JSON object. Takes time in proportion to the file's size, and memory of at most 16 times
+/// that size and 64 MiB.
 Checkpoint read_checkpoint(const std::string& path);
 
 /// The path in `folder` of the checkpoint after `step` updates: step-00000040.h5.

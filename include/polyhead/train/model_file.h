@@ -20,8 +20,10 @@ struct LoadedModel {
   std::string damaged;  ///< see OpenedCheckpoint
 };
 
-/// The configuration inside a checkpoint; `path` names it in messages.
+/// The configuration inside a checkpoint; `path` names it in messages. Throws FileError.
 Config config_of(const Checkpoint& checkpoint, const std::string& path);
+/// The tokenizers inside a checkpoint. Throws FileError.
+text::TextPipeline pipeline_of(const Checkpoint& checkpoint);
 
 /// A checkpoint that was read.
 struct OpenedCheckpoint {
@@ -34,6 +36,9 @@ struct OpenedCheckpoint {
 /// the newest that can be read knows it, else the next best that is kept, else that newest one.
 /// Throws FileError when there is none that can be read.
 OpenedCheckpoint open_checkpoint(const std::string& run_or_checkpoint);
+
+/// The model of a checkpoint, as load_model() gives it. No memory is taken for weights that the checkpoint does not have.
+LoadedModel model_of(const Checkpoint& checkpoint);
 
 /// Reads a model for use. Its weights are the moving average where training kept one; learned gates of heads are folded
 /// into W^O.
