@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "polyhead/core/memory.h"
+
 namespace polyhead::train {
 
 ShardTotals& ShardTotals::operator+=(const ShardTotals& other) {
@@ -104,7 +106,7 @@ const Tensor& TreeReduction::gradients() const { return slab(root().slab); }
 std::int64_t TreeReduction::touched_bytes(std::int64_t threads) const {
   const auto max_shards = static_cast<std::int64_t>(slabs_.size());
   const auto levels = static_cast<std::int64_t>(std::bit_width(slabs_.size() - 1));
-  return std::min(max_shards, threads + levels) * static_cast<std::int64_t>(slab(0).bytes());
+  return std::min(max_shards, threads + levels) * in_huge_pages(static_cast<std::int64_t>(slab(0).bytes()));
 }
 
 const ShardTotals& TreeReduction::totals() const { return root().totals; }

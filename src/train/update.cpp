@@ -119,7 +119,9 @@ std::int64_t GradientStep::dry_run(const data::ParallelCorpus& corpus, std::span
   for (const Worker& worker : workers_)
     require<MemoryError>(worker.has_room_of(workers_[0]), "out of memory: no address space for a thread");
   const auto others = static_cast<std::int64_t>(workers_.size()) - 1;
-  return others * static_cast<std::int64_t>(workers_[0].peak_bytes()) + reduction_.touched_bytes(others);
+  // Of activations and temporaries, in pages each.
+  const auto arenas = in_huge_pages(static_cast<std::int64_t>(workers_[0].peak_bytes())) + in_huge_pages(1);
+  return others * arenas + reduction_.touched_bytes(others);
 }
 
 const TreeReduction& GradientStep::run(const data::ParallelCorpus& corpus,

@@ -38,7 +38,7 @@ std::int64_t Updater::expected_memory(const data::ParallelCorpus& corpus, std::s
                                       std::int64_t besides) {
   std::int64_t others = 0;
   try {
-    others = gradient_.dry_run(corpus, pairs);
+    others = gradient_.dry_run(corpus, pairs) + in_huge_pages(1);  // scratch_
   } catch (const MemoryError&) {
     refuse_memory({});
   }

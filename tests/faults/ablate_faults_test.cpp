@@ -63,7 +63,7 @@ TEST(AblateFaults, OfTheDiskAreErrorsAndTheNextTimeGoesOn) {
   ASSERT_EQ(whole().outcome.status, 0) << whole().outcome.err;
   const std::vector<std::string> errors{"ENOSPC", "EIO", "full"};
   std::size_t next = 0;
-  for (const std::int64_t number : numbers_of(whole().outcome.calls, 13)) {
+  for (const std::int64_t number : numbers_of(whole().outcome.calls, 23)) {
     const std::string& error = errors[next++ % errors.size()];
     const std::string folder = fresh_path("ablation");
     const FaultyOutcome outcome = run_with({number, error}, folder, ablation(folder));

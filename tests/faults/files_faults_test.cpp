@@ -100,7 +100,7 @@ TEST(FileFaults, LeaveOldFilesOrNewOnesAndAnError) {
   for (const Writing& command : commands()) {
     const Rewriting files(command);
     ASSERT_FALSE(files.calls().empty()) << command.name;
-    for (const std::int64_t number : numbers_of(files.calls(), command.name == "average" ? 1 : 3)) {
+    for (const std::int64_t number : numbers_of(files.calls(), command.name == "average" ? 1 : 6)) {
       const std::string& error = errors[next++ % errors.size()];
       const std::string folder = files.folder_of_old();
       const FaultyOutcome outcome = files.run({number, error}, folder);
@@ -126,7 +126,7 @@ TEST(FileFaults, LeaveOldFilesOrNewOnesAndAnError) {
 TEST(FileFaults, AKillLeavesWhatTheNextTimeMakesWhole) {
   for (const Writing& command : commands()) {
     const Rewriting files(command);
-    for (const std::int64_t number : numbers_of(files.calls(), 5)) {
+    for (const std::int64_t number : numbers_of(files.calls(), 9)) {
       const std::string folder = files.folder_of_old();
       const FaultyOutcome killed = files.run({number, "kill"}, folder);
       ASSERT_EQ(killed.status, 128 + SIGKILL) << killed.err;

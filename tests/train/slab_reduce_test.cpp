@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "polyhead/core/memory.h"
 #include "polyhead/core/rng.h"
 #include "support/check_op.h"
 
@@ -135,10 +136,10 @@ TEST(TreeReductionTest, UsesFewSlabsInOrder) {
 }
 
 TEST(TreeReductionTest, SaysHowMuchItTouches) {
-  EXPECT_EQ(TreeReduction(8, 100, DType::f32).touched_bytes(1), 4 * 400);
-  EXPECT_EQ(TreeReduction(8, 100, DType::f64).touched_bytes(2), 5 * 800);
-  EXPECT_EQ(TreeReduction(3, 100, DType::f32).touched_bytes(64), 3 * 400);
-  EXPECT_EQ(TreeReduction(1, 100, DType::f32).touched_bytes(1), 400);
+  EXPECT_EQ(TreeReduction(8, 100, DType::f32).touched_bytes(1), 4 * in_huge_pages(400));
+  EXPECT_EQ(TreeReduction(8, 100, DType::f64).touched_bytes(2), 5 * in_huge_pages(800));
+  EXPECT_EQ(TreeReduction(3, 100, DType::f32).touched_bytes(64), 3 * in_huge_pages(400));
+  EXPECT_EQ(TreeReduction(1, 100, DType::f32).touched_bytes(1), in_huge_pages(400));
 }
 
 TEST(TreeReductionTest, AnAbandonedStepIsDropped) {

@@ -11,6 +11,12 @@ struct MemoryError : Error {
   using Error::Error;
 };
 
+/// What `bytes` take of memory that asks for huge pages.
+constexpr std::int64_t in_huge_pages(std::int64_t bytes) {
+  constexpr std::int64_t page = 2 << 20;
+  return (bytes + page - 1) / page * page;
+}
+
 /// Bytes of memory that the process has resident now (Linux: /proc/self/statm).
 std::int64_t resident_bytes();
 
