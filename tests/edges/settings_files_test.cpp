@@ -203,6 +203,7 @@ TEST(SettingsFiles, ANameDoesNotLeadElsewhere) {
     const std::string message =
         "name: \"" + name + "\", expected a name that a folder in runs/ can have, or --out";
     expect_refused({"train", "--set", "name=" + name}, message);
+    expect_refused({"ablate", write_text("experiment.yaml", "name: \"" + name + "\"\nseeds: [1]\n")},
                    message);
   }
 }
