@@ -1,7 +1,9 @@
 #include "polyhead/data/lines.h"
 
+#include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -41,7 +43,12 @@ Lines split_lines(std::string_view bytes) {
   return result;
 }
 
-std::string read_bytes(const std::string& path) {
+std::size_t most_text() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) /
+         4;
+}
+
+std::string read_bytes(const std::string& path, std::size_t most) {
   require<DataError>(!std::filesystem::is_directory(path), "data file ", path, ": is a folder");
   // zlib passes a file without gzip's magic number through as it is.
   errno = 0;
@@ -55,6 +62,7 @@ std::string read_bytes(const std::string& path) {
     bytes.resize(size + block);
     count = gzread(file.get(), bytes.data() + size, block);
     bytes.resize(size + static_cast<std::size_t>(std::max(count, 0)));
+    require<DataError>(bytes.size() <= most, "data file ", path, ": more than ", most, " bytes of text");
   } while (count > 0);
   int status = Z_OK;
   const char* const problem = gzerror(file.get(), &status);

@@ -90,6 +90,17 @@ TEST(ReadLines, NamesFilesThatCannotBeRead) {
   EXPECT_EQ(message_of<DataError>([] { read_lines(""); }), "data file : No such file or directory");
 }
 
+TEST(ReadLines, EndsWhereTextDoesNot) {
+  EXPECT_EQ(message_of<DataError>([] { read_bytes("/dev/zero", 5'000'000); }),
+            "data file /dev/zero: more than 5000000 bytes of text");
+  const TemporaryFile bomb("bomb.gz", gzip(std::string(5'000'000, 'a')));
+  EXPECT_LT(bomb.bytes().size(), 10'000U);
+  EXPECT_EQ(read_bytes(bomb.path(), 5'000'000).size(), 5'000'000U);
+  EXPECT_EQ(message_of<DataError>([&] { read_bytes(bomb.path(), 4'999'999); }),
+            "data file " + bomb.path() + ": more than 4999999 bytes of text");
+  EXPECT_GT(most_text(), 100'000'000U);
+}
+
 TEST(ReadLines, NoticesTornGzip) {
   std::string text;
   for (int i = 0; i < 500; ++i) text += std::to_string(i * 7919) + "\n";

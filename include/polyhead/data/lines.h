@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,9 +21,13 @@ struct Lines {
 /// becomes a space; every maximal ill-formed UTF-8 subsequence, encoded surrogates included, becomes U+FFFD.
 Lines split_lines(std::string_view bytes);
 
+/// The most text that is read from a file, unpacked: a quarter of the machine's memory.
+std::size_t most_text();
+
 /// The bytes of a file, decompressed when they begin with gzip's magic number.
-/// Throws DataError that names a file that is missing, a folder, unreadable, or damaged or torn gzip.
-std::string read_bytes(const std::string& path);
+/// Throws DataError that names a file that is missing, a folder, unreadable, damaged or torn gzip, or of more than `most`
+/// bytes, as devices are that never end.
+std::string read_bytes(const std::string& path, std::size_t most = most_text());
 
 /// split_lines(read_bytes(path)).
 Lines read_lines(const std::string& path);
