@@ -31,21 +31,22 @@ bool is_symbol(char c) {
          (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
-std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
+  std::string result;
+  for (std::size_t at = 0; (at = text.find(from)) != text.npos; text.remove_prefix(at + from.size()))
+    result.append(text.substr(0, at)).append(to);
+  return result.append(text);
 }
 
 std::string resolve_entities(std::string text) {
-  text = replace_all(std::move(text), "<skipped>", "");
-  text = replace_all(std::move(text), "-\n", "");
-  text = replace_all(std::move(text), "\n", " ");
+  text = replace_all(text, "<skipped>", "");
+  text = replace_all(text, "-\n", "");
+  text = replace_all(text, "\n", " ");
   // The order matters: "&amp;lt;" ends up as "<".
-  text = replace_all(std::move(text), "&quot;", "\"");
-  text = replace_all(std::move(text), "&amp;", "&");
-  text = replace_all(std::move(text), "&lt;", "<");
-  return replace_all(std::move(text), "&gt;", ">");
+  text = replace_all(text, "&quot;", "\"");
+  text = replace_all(text, "&amp;", "&");
+  text = replace_all(text, "&lt;", "<");
+  return replace_all(text, "&gt;", ">");
 }
 
 std::string isolate_symbols(std::string_view text) {
