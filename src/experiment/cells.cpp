@@ -21,6 +21,7 @@ train::Config essential(train::Config config) {
   config.training.checkpoint_every = defaults.training.checkpoint_every;
   config.training.keep_last = defaults.training.keep_last;
   config.training.keep_best = defaults.training.keep_best;
+  config.training.diagnostics_every = defaults.training.diagnostics_every;
   config.checkpoint = defaults.checkpoint;
   return config;
 }

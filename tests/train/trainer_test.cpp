@@ -165,7 +165,8 @@ TEST_F(TrainerTest, KeepsSeveralBest) {
 TEST_F(TrainerTest, SaysHowMuchMemoryItWillTake) {
   run("memory", {});
   EXPECT_THAT(observer_.messages,
-              ::testing::Contains(::testing::MatchesRegex("memory: about [0-9]+ MiB at the peak, of [0-9]+ MiB that can be had")));
+              ::testing::Contains(::testing::MatchesRegex(
+                  "memory: about [0-9]+ MiB at the peak, of [0-9]+ MiB that can be had")));
 }
 
 TEST_F(TrainerTest, NeitherCountsNorLeavesTornCheckpoints) {
@@ -196,11 +197,11 @@ TEST_F(TrainerTest, TheBestIsWhatTheNewestReadableCheckpointSays) {
 }
 
 TEST_F(TrainerTest, TheNextBestIsTakenWhereTheBestCannotBeRead) {
-  run("bests", {"training.max_steps=16", "training.checkpoint_every=1000", "training.validate_every=2",
+  // The newest has no score.
+  run("bests", {"training.max_steps=17", "training.checkpoint_every=1000", "training.validate_every=2",
                 "training.keep_best=2", "training.learning_rate=0.5", "training.warmup_steps=3"});
   const auto best = TrainerState::parse(newest("bests").state, "").best;
   ASSERT_EQ(best.size(), 2U);
-  ASSERT_LT(std::max(best[0].step, best[1].step), 16);  // with this rate the loss soon rises
   EXPECT_EQ(open_checkpoint(path("bests")).damaged, "");
   tear("bests", best[0].step);
   const OpenedCheckpoint second = open_checkpoint(path("bests"));
@@ -210,9 +211,9 @@ TEST_F(TrainerTest, TheNextBestIsTakenWhereTheBestCannotBeRead) {
                                ::testing::EndsWith("; taking " + file("bests", best[1].step) + " instead")));
   tear("bests", best[1].step);
   const OpenedCheckpoint last = open_checkpoint(path("bests"));
-  EXPECT_EQ(last.path, file("bests", 16));
+  EXPECT_EQ(last.path, file("bests", 17));
   EXPECT_THAT(last.damaged, ::testing::HasSubstr(file("bests", best[1].step) + ": is truncated"));
-  tear("bests", 16);
+  tear("bests", 17);
   EXPECT_THROW(open_checkpoint(path("bests")), FileError);
 }
 

@@ -25,9 +25,9 @@ struct Cell {
 };
 
 /// 16 hexadecimal digits: the FNV-1a hash of the settings in which a configuration differs from the defaults, but for those
-/// that cannot change a result: name, training.checkpoint_every, keep_last, keep_best, diagnostics_every. A setting that is new in
-/// the program leaves ids as they are. Of data.task grammar it is also of the version of the toy language, from the second
-/// on: results of another version are those of other cells.
+/// that cannot change a result: name, training.checkpoint_every, keep_last, keep_best, diagnostics_every, and
+/// section checkpoint. A setting that is new in the program leaves ids as they are. Of data.task grammar it is also of the
+/// version of the toy language, from the second on: results of another version are those of other cells.
 std::string cell_id(const train::Config& config, int language = data::grammar::version);
 /// The same of the base of an experiment, without seed and what the grid sets.
 std::string base_id(const Experiment& experiment);
