@@ -15,9 +15,11 @@ class BeamSearch final : public Search {
     beams_.push_back({-1, 0});
   }
 
-  void observe(std::size_t row, const Tensor& log_probabilities) override {
-    for (const ScoredId& next : top_k_(log_probabilities, 2 * beam_size_))
+  bool observe(std::size_t row, const Tensor& log_probabilities) override {
+    const std::span<const ScoredId> best = top_k_(log_probabilities, 2 * beam_size_);
+    for (const ScoredId& next : best)
       candidates_.push_back({beams_[row].log_probability + next.value, next.id, row});
+    return !best.empty();
   }
 
   void advance(nn::DecoderState& state) override {

@@ -18,7 +18,10 @@ class Sampling final : public Search {
     }
   }
 
-  void observe(std::size_t row, const Tensor& log_probabilities) override {
+  bool observe(std::size_t row, const Tensor& log_probabilities) override {
+    const std::span<const ScoredId> best = top_k_(log_probabilities, 1);
+    if (best.empty()) return false;
+    largest_ = best.front().value;
     const auto draw = static_cast<std::size_t>(live_[row].slot - task_.first_slot);
     Hypothesis& hypothesis = draws_[draw];
     RandomStream random(key_.fold(draw).fold(hypothesis.ids.size()));
@@ -27,6 +30,7 @@ class Sampling final : public Search {
     hypothesis.ids.push_back(next.id);
     hypothesis.log_probability += next.value;
     hypothesis.finished = next.id == eos_id;
+    return true;
   }
 
   void advance(nn::DecoderState&) override {
@@ -67,9 +71,8 @@ class Sampling final : public Search {
     return all_;
   }
 
-  /// What may be drawn.
+  /// What may be drawn; at least the most probable id.
   std::span<const ScoredId> candidates(const Tensor& row) {
-    largest_ = top_k_(row, 1).front().value;
     const auto size = static_cast<std::size_t>(row.cols());
     const bool restricted = task_.config.top_k > 0;
     const std::size_t most = restricted ? std::min(static_cast<std::size_t>(task_.config.top_k), size) : size;

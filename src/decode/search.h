@@ -28,8 +28,9 @@ class Search {
   virtual ~Search() = default;
   /// Empty when the search has ended.
   std::span<const LiveRow> live() const { return live_; }
-  /// Receives the log-probabilities [1, V] of what may follow live()[row]; called for every row of a step.
-  virtual void observe(std::size_t row, const Tensor& log_probabilities) = 0;
+  /// Receives the log-probabilities [1, V] of what may follow live()[row]; called for every row of a step. Whether there
+  /// is any: false where all are −∞.
+  virtual bool observe(std::size_t row, const Tensor& log_probabilities) = 0;
   /// Takes the step, and moves hypotheses between slots.
   virtual void advance(nn::DecoderState& state) = 0;
   /// The result, the best score first, when the search has ended.

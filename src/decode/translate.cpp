@@ -96,7 +96,9 @@ class BatchDecoder {
         const Row& row = rows_[static_cast<std::size_t>(begin + r)];
         const Tensor log_probabilities = block.slice_rows(r, 1);
         forbid_bos(log_probabilities, row, length);
-        searches_[row.sentence]->observe(row.live, log_probabilities);
+        require<NumbersError>(searches_[row.sentence]->observe(row.live, log_probabilities), "sentence ",
+                              batch_[row.sentence] + 1, ": no target token ", length,
+                              " has a probability above 0");
       }
     }
   }
