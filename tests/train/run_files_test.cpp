@@ -58,13 +58,13 @@ TEST_F(RunFilesTest, AreClosedHoweverTrainingEnds) {
   run("again", {});
   EXPECT_EQ(open_files(), before);
 
-  fs::create_directories(path("folder/checkpoints/step-00000004.h5/inside"));
+  fs::create_directories(path("folder/train.jsonl"));
   std::ofstream(path("file")) << "text";
   const std::vector<std::function<void()>> failing{
       [&] { run("whole", {}); },                       // a run already
       [&] { run("whole", {"model.d_ff=64"}, true); },  // other settings
       [&] { run("file", {}); },                        // no folder
-      [&] { run("folder", {}, true); },                // a checkpoint's place is taken
+      [&] { run("folder", {}, true); },                // in place of the log
       [&] {
         run("data", {"data.task=files", "data.train.source=/none/a", "data.train.target=/none/b"});
       },
