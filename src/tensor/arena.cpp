@@ -27,7 +27,8 @@ std::size_t arena_capacity() {
   static const std::int64_t most = memory_limit();
   const std::int64_t limit = address_space_limit();
   if (limit == std::numeric_limits<std::int64_t>::max()) return static_cast<std::size_t>(most);
-  return static_cast<std::size_t>(std::min(most, std::max<std::int64_t>(limit - address_space_bytes(), 0) / 8));
+  return static_cast<std::size_t>(
+      std::min(most, std::max<std::int64_t>(limit - address_space_bytes(), 0) / 8));
 }
 
 }  // namespace
@@ -62,11 +63,11 @@ Pages& Pages::operator=(Pages&& other) noexcept {
 void Pages::commit(std::size_t bytes) {
   if (bytes <= committed_) return;
   require<MemoryError>(bytes <= capacity_, "out of memory: ", bytes, " bytes needed, ", capacity_,
-          " bytes of address space reserved");
+                       " bytes of address space reserved");
   // In large steps, so that growing is rare.
   const std::size_t target = std::min(capacity_, round_up(bytes, 16 * huge_page));
   require<MemoryError>(mprotect(data_ + committed_, target - committed_, PROT_READ | PROT_WRITE) == 0,
-          "out of memory: ", target, " bytes needed: ", std::strerror(errno));
+                       "out of memory: ", target, " bytes needed: ", std::strerror(errno));
   committed_ = target;
 }
 
