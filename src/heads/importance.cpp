@@ -7,6 +7,7 @@
 #include "decode/batch.h"
 #include "polyhead/core/error.h"
 #include "polyhead/heads/masking.h"
+#include "polyhead/heads/output_figures.h"
 
 namespace polyhead::heads {
 namespace {
@@ -17,12 +18,6 @@ constexpr std::int64_t gradient_batch_tokens = 2048;
 std::size_t index_of(std::span<const Head> heads, const nn::AttentionSite& site, std::int64_t head) {
   const auto at = std::find(heads.begin(), heads.end(), Head{site, static_cast<int>(head)});
   return static_cast<std::size_t>(at - heads.begin());
-}
-
-std::int64_t longest_of(const Segments& segments) {
-  std::int64_t most = 0;
-  for (const Segment& s : segments.spans) most = std::max<std::int64_t>(most, s.length);
-  return most;
 }
 
 /// Σ over the sentences of a batch of |∂L/∂ξ_h|.
@@ -55,84 +50,6 @@ std::vector<double> batch_importance(const nn::Transformer& model, Exec& exec, s
     });
   return sums;
 }
-
-/// Confidence and norm of the output of one sentence: sums over its rows.
-struct RowSums {
-  std::vector<double> confidence, norm;
-  std::vector<double> rows;
-  explicit RowSums(std::size_t heads) : confidence(heads), norm(heads), rows(heads) {}
-};
-
-/// What a hook measures on the sentences of a text; sentences are measured by one thread each.
-class RowMeasures {
- public:
-  RowMeasures(const nn::Transformer& model, std::span<const Head> heads, std::size_t sentences)
-      : model_(model), heads_(heads), sums_(sentences, RowSums(heads.size())) {}
-
-  nn::AttentionInputs inputs(const nn::AttentionCall& call, const decode::QueryRows& rows) {
-    const Tensor weights = call.tape.exec().activations.tensor(
-        {call.queries.rows(), call.heads, longest_of(call.keys)}, model_.parameters().dtype());
-    return {.weights = weights,
-            .observe = [this, weights, site = call.site, queries = call.queries, keys = call.keys,
-                        sentences = rows.sentences](const nn::AttentionFlow& flow) {
-              for (std::int64_t s = 0; s < queries.count(); ++s)
-                dispatch(weights.dtype, [&]<class T>() {
-                  add<T>(sums_[static_cast<std::size_t>(sentences[static_cast<std::size_t>(s)])], site,
-                         queries[s], keys[s].length, weights, flow.output.value());
-                });
-            }};
-  }
-
-  RowSums total() const {
-    RowSums total(heads_.size());
-    for (const RowSums& s : sums_)
-      for (std::size_t h = 0; h < heads_.size(); ++h) {
-        total.confidence[h] += s.confidence[h];
-        total.norm[h] += s.norm[h];
-        total.rows[h] += s.rows[h];
-      }
-    return total;
-  }
-
- private:
-  template <class T>
-  void add(RowSums& sums, const nn::AttentionSite& site, const Segment& queries, std::int64_t keys,
-           const Tensor& weights, const Tensor& output) const {
-    const std::int64_t heads = weights.shape[1], stride = weights.shape[2];
-    // The decoder's keys are bos and tokens; the source's last key is its end token.
-    const std::int64_t counted = site.kind == nn::AttentionKind::decoder ? keys : keys - 1;
-    const std::size_t first = index_of(heads_, site, 0);
-    for (std::int64_t row = queries.begin; row < queries.begin + queries.length; ++row)
-      for (std::int64_t a = 0; a < heads; ++a) {
-        const T* w = weights.as<T>() + (row * heads + a) * stride;
-        const std::size_t h = first + static_cast<std::size_t>(a);
-        if (counted > 0) sums.confidence[h] += static_cast<double>(*std::max_element(w, w + counted));
-        sums.norm[h] += norm<T>(site, output, row, a, heads);
-        ++sums.rows[h];
-      }
-  }
-
-  template <class T>
-  double norm(const nn::AttentionSite& site, const Tensor& output, std::int64_t row, std::int64_t a,
-              std::int64_t heads) const {
-    const nn::ParameterStore& store = model_.parameters();
-    const Tensor weight = store.value(store.at(path(site) + "/output/weight"));
-    const std::int64_t width = output.cols(), dim = width / heads;
-    const T* y = output.as<T>() + row * width + a * dim;
-    double sum = 0;
-    for (std::int64_t o = 0; o < weight.shape[0]; ++o) {
-      const T* w = weight.as<T>() + o * width + a * dim;
-      double value = 0;
-      for (std::int64_t c = 0; c < dim; ++c) value += static_cast<double>(w[c]) * static_cast<double>(y[c]);
-      sum += value * value;
-    }
-    return std::sqrt(sum);
-  }
-
-  const nn::Transformer& model_;
-  std::span<const Head> heads_;
-  std::vector<RowSums> sums_;
-};
 
 std::vector<double> normalized(std::span<const Head> heads, std::span<const double> importance) {
   std::vector<double> result(heads.size());
@@ -191,21 +108,20 @@ std::vector<double> importance(const nn::Transformer& model, std::span<const dec
   return result;
 }
 
-HeadFigures head_figures(const nn::Transformer& model, std::span<const decode::TokenPair> pairs, int threads,
+HeadFigures head_figures(const nn::Transformer& model, const TokenKnowledge& tokens, int threads,
                          const decode::Progress& progress) {
+  const std::span<const decode::TokenPair> pairs = tokens.pairs;
   HeadFigures figures{.heads = all_heads(model.config())};
   figures.importance = importance(model, pairs, threads, progress);
   figures.importance_normalized = normalized(figures.heads, figures.importance);
-  RowMeasures measures(model, figures.heads, pairs.size());
-  const double whole = loss(decode::score(model, pairs, threads, progress,
-                                          [&](const nn::AttentionCall& call, const decode::QueryRows& rows) {
-                                            return measures.inputs(call, rows);
-                                          }));
-  const RowSums total = measures.total();
+  const WeightStatistics weights =
+      AttentionMaps(model, pairs).gather(WeightStatistics(figures.heads, tokens), threads, progress);
+  const Outputs outputs = measure_outputs(model, figures.heads, pairs, threads, progress);
+  const double whole = loss(decode::score(model, pairs, threads, progress));
   const Masking masking(model, MaskMethod::zero);
   for (std::size_t h = 0; h < figures.heads.size(); ++h) {
-    figures.confidence.push_back(total.confidence[h] / total.rows[h]);
-    figures.output_norm.push_back(total.norm[h] / total.rows[h]);
+    figures.confidence.push_back(weights.figures(h).confidence);
+    figures.output_norm.push_back(outputs.figures[h].output_norm);
     figures.leave_one_out.push_back(
         loss(decode::score(model, pairs, threads, progress, masking.hook({figures.heads[h]}))) - whole);
   }

@@ -64,7 +64,9 @@ TEST(HeadFigures, AreThoseOfTheirDefinitions) {
   nn::Transformer model = decode::toy_model(15, DType::f64);
   make_uniform(model);
   const RandomPairs pairs(5, 15, 6);
-  const HeadFigures figures = head_figures(model, pairs.ids, 2);
+  const TokenKnowledge tokens{pairs.ids, std::vector<bool>(15), std::vector<bool>(15),
+                              std::vector<std::int64_t>(15)};
+  const HeadFigures figures = head_figures(model, tokens, 2);
   ASSERT_EQ(figures.heads.size(), 12u);
   const HeadOutputs outputs(model, pairs.ids, 1);
   double encoder = 0, decoder = 0, source_rows = 0, target_rows = 0, norm = 0;

@@ -84,9 +84,11 @@ const std::vector<FigureColumn>& figure_columns() {
 
 heads::HeadFigures measure(const MeasureOptions& o, const train::LoadedModel& loaded,
                            const heads::Text& text) {
-  const std::size_t passes = 2 + heads::all_heads(loaded.config.model).size();
+  const std::vector<decode::TokenPair> pairs = text.ids();
+  const heads::TokenKnowledge tokens = heads::token_knowledge(pairs, loaded.pipeline);
+  const std::size_t passes = 4 + heads::all_heads(loaded.config.model).size();
   return with_progress("read", text.pairs.size() * passes, [&](const auto& progress) {
-    return heads::head_figures(*loaded.model, text.ids(), o.threads, progress);
+    return heads::head_figures(*loaded.model, tokens, o.threads, progress);
   });
 }
 

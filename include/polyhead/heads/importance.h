@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "polyhead/decode/score.h"
-#include "polyhead/heads/attention_maps.h"
+#include "polyhead/heads/weight_figures.h"
 
 namespace polyhead::heads {
 
@@ -20,20 +20,17 @@ struct HeadFigures {
   std::vector<double> importance_normalized = {};
   /// How much the loss, in nats a target token, grows when the head alone is masked with zero.
   std::vector<double> leave_one_out = {};
-  /// The mean over all positions of the largest weight, that on the end token left out (Voita et al. 2019,
-  /// arXiv:1905.09418, section 4).
-  std::vector<double> confidence = {};
-  /// The mean over all positions of ‖W^O_h y_h‖, what the head adds to the layer's output.
-  std::vector<double> output_norm = {};
+  std::vector<double> confidence = {};   ///< as WeightFigures has it
+  std::vector<double> output_norm = {};  ///< as OutputFigures has it
 };
 
 /// The gradient figure alone.
 std::vector<double> importance(const nn::Transformer& model, std::span<const decode::TokenPair> pairs,
                                int threads, const decode::Progress& progress = {});
 
-/// All of them over pairs, the given target as the decoder's input. The result does not depend on `threads`. Throws
-/// DataError without pairs, and as decode::score().
-HeadFigures head_figures(const nn::Transformer& model, std::span<const decode::TokenPair> pairs, int threads,
+/// All of them over the pairs of `tokens`, the given target as the decoder's input. The result does not depend on
+/// `threads`. Throws DataError without pairs, and as decode::score() and AttentionMaps.
+HeadFigures head_figures(const nn::Transformer& model, const TokenKnowledge& tokens, int threads,
                          const decode::Progress& progress = {});
 
 /// −Σ log p over pairs divided by their target tokens.
