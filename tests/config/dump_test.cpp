@@ -10,7 +10,7 @@ using polyhead::config::Difference;
 using polyhead::config::document;
 using polyhead::config::dump;
 using settings::parse;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Dump, WritesEveryFieldInTheOrderOfTheList) {
   EXPECT_EQ(dump(settings::Run{}),

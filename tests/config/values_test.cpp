@@ -6,7 +6,7 @@
 using settings::message;
 using settings::Norm;
 using settings::parse;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(Values, EveryTypeIsRead) {
   const settings::Run run = parse(R"(# a comment

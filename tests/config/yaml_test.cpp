@@ -7,8 +7,8 @@
 #include "settings.h"
 
 using settings::message;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(Yaml, AllProblemsAreReportedInTheOrderOfTheirLines) {
   EXPECT_EQ(message("model:\n  d_model: 0\n  hads: 4\nnmae: x\nseed: x\n", {"model.heads=6.5"}),
@@ -107,7 +107,7 @@ TEST(Yaml, VeryManyProblemsAreCounted) {
   for (int i = 0; i < 103; ++i) text += "k" + std::to_string(i) + ": 1\n";
   const std::string report = message(text);
   EXPECT_EQ(std::count(report.begin(), report.end(), '\n'), 100);
-  EXPECT_THAT(report, testing::EndsWith("\nand 3 more like these"));
+  EXPECT_THAT(report, ::testing::EndsWith("\nand 3 more like these"));
 }
 
 TEST(Overrides, ReplaceWhatTheFileSays) {
@@ -147,10 +147,10 @@ TEST(Overrides, OfTheWrongFormAreRefused) {
 }
 
 namespace {
-class Load : public testing::Test {
+class Load : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "polyhead_config_load";
+    folder_ = std::filesystem::path(::testing::TempDir()) / "polyhead_config_load";
     std::filesystem::create_directories(folder_);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }

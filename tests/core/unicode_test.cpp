@@ -6,8 +6,8 @@
 namespace polyhead::unicode {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 TEST(Unicode, RecognisesWellFormedText) {
   EXPECT_TRUE(is_valid(""));

@@ -12,8 +12,8 @@
 namespace polyhead::metrics {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Lines = std::vector<std::string>;
 
 /// The status and message of the Error that `call` throws.
@@ -148,7 +148,7 @@ TEST(Bleu, SmoothsOrdersWithoutAMatch) {
 TEST(Bleu, LeavesOutMissingOrdersOfASentenceOnly) {
   EXPECT_NEAR(sentence("bleu", "one", {"one"}).score, 100, 1e-12);
   EXPECT_EQ(corpus("bleu", {"one"}, {{"one"}}).score, 0);
-  EXPECT_THAT(sentence("bleu", "one", {"one"}).signature, testing::HasSubstr("|eff:yes|"));
+  EXPECT_THAT(sentence("bleu", "one", {"one"}).signature, ::testing::HasSubstr("|eff:yes|"));
 }
 
 TEST(Bleu, SignatureTellsEveryOption) {

@@ -39,7 +39,7 @@ std::string error_of(const std::string& map, int normalizer = 3) {
 }
 
 constexpr const char* sound = "nothing thrown";
-constexpr const char* damaged = "damaged SentencePiece model";
+constexpr const char* damaged_model = "damaged SentencePiece model";
 
 /// A trie that takes 'a' to the text at `value`: its root has base 256, the node of 'a' base 512.
 std::vector<std::uint32_t> trie(std::uint32_t value) {
@@ -58,21 +58,23 @@ TEST(CharacterMap, TakesWhatStaysInside) {
 
 TEST(CharacterMap, RefusesWhatLeadsOutside) {
   for (const int normalizer : {3, 5}) {
-    EXPECT_EQ(error_of(map_of(trie(2), std::string("b\0", 2)), normalizer), damaged)
+    EXPECT_EQ(error_of(map_of(trie(2), std::string("b\0", 2)), normalizer), damaged_model)
         << "a value behind the texts";
-    EXPECT_EQ(error_of(map_of(trie(0), "b"), normalizer), damaged) << "a text without an end";
-    EXPECT_EQ(error_of(map_of(trie(0), ""), normalizer), damaged) << "no texts";
-    EXPECT_EQ(error_of(map_of({}, std::string("b\0", 2)), normalizer), damaged) << "no units";
-    EXPECT_EQ(error_of("\xff\xff\xff\xff maps", normalizer), damaged) << "a size of 4 GiB";
+    EXPECT_EQ(error_of(map_of(trie(0), "b"), normalizer), damaged_model) << "a text without an end";
+    EXPECT_EQ(error_of(map_of(trie(0), ""), normalizer), damaged_model) << "no texts";
+    EXPECT_EQ(error_of(map_of({}, std::string("b\0", 2)), normalizer), damaged_model) << "no units";
+    EXPECT_EQ(error_of("\xff\xff\xff\xff maps", normalizer), damaged_model) << "a size of 4 GiB";
     auto units = trie(0);
     units[0] = 768U << 10;
-    EXPECT_EQ(error_of(map_of(units, std::string("b\0", 2)), normalizer), damaged) << "a root behind the end";
+    EXPECT_EQ(error_of(map_of(units, std::string("b\0", 2)), normalizer), damaged_model)
+        << "a root behind the end";
     units = trie(0);
     units[256 ^ 'a'] |= 0x7fffU << 16;
-    EXPECT_EQ(error_of(map_of(units, std::string("b\0", 2)), normalizer), damaged) << "a node behind the end";
+    EXPECT_EQ(error_of(map_of(units, std::string("b\0", 2)), normalizer), damaged_model)
+        << "a node behind the end";
     units = trie(0);
     units.resize(600);
-    EXPECT_EQ(error_of(map_of(units, std::string("b\0", 2)), normalizer), damaged) << "half a block";
+    EXPECT_EQ(error_of(map_of(units, std::string("b\0", 2)), normalizer), damaged_model) << "half a block";
   }
 }
 
@@ -80,9 +82,10 @@ TEST(CharacterMap, RefusesOtherMessages) {
   for (const std::string& model :
        {std::string("\x0a"), std::string("\x0a\x05xyz"), std::string("\x0b"), std::string(11, '\xff'),
         std::string("\x09 1234"), std::string("\x0d 12"), std::string("\x08\xff")})
-    EXPECT_EQ(message_of<FileError>([&] { check_character_maps(model); }), damaged);
+    EXPECT_EQ(message_of<FileError>([&] { check_character_maps(model); }), damaged_model);
   // A number that is field 3 to whoever drops its upper bits.
-  EXPECT_EQ(message_of<FileError>([] { check_character_maps("\x9a\x80\x80\x80\x10\x02\x12\x00"); }), damaged);
+  EXPECT_EQ(message_of<FileError>([] { check_character_maps("\x9a\x80\x80\x80\x10\x02\x12\x00"); }),
+            damaged_model);
 }
 
 TEST(CharacterMap, CirclesEnd) {

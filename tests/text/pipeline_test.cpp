@@ -13,7 +13,7 @@
 namespace polyhead::text {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 const std::vector<std::string> english = {"The cat sat", "the cat"};
 const std::vector<std::string> german = {"Die Katze saß", "die Katze"};
@@ -144,7 +144,7 @@ TEST(TextPipeline, UsesGivenModels) {
   TokenizerConfig learned;
   learned.vocab_size = 20;
   const auto tokenizer = learn_tokenizer(learned, lines);
-  const std::string path = std::filesystem::path(testing::TempDir()) / "polyhead_given.spm";
+  const std::string path = std::filesystem::path(::testing::TempDir()) / "polyhead_given.spm";
   std::ofstream(path, std::ios::binary) << tokenizer->bytes();
 
   TokenizerConfig given;
