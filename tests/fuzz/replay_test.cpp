@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Target {
   const char* name;
   void (*run)(std::string_view input);
 };
+void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
 constexpr Target targets[] = {{"checkpoint", checkpoint}, {"configuration", configuration},
                               {"experiment", experiment}, {"lines", lines},
                               {"metrics", metrics},       {"tokenizer", tokenizer}};
