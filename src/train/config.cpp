@@ -16,11 +16,11 @@ void Config::validate(config::Problems& problems) const {
 }
 
 bool may_change_on_resume(std::string_view key) {
-  constexpr std::array<std::string_view, 10> keys{
-      "training.max_steps",      "training.max_epochs",       "training.max_minutes",
-      "training.validate_every", "training.checkpoint_every", "training.diagnostics_every",
-      "training.keep_last",      "training.keep_best",        "training.patience",
-      "checkpoint.on_error"};
+  constexpr std::array<std::string_view, 10> keys{"training.max_steps",        "training.max_epochs",
+                                                  "training.max_minutes",      "training.validate_every",
+                                                  "training.checkpoint_every", "training.diagnostics_every",
+                                                  "training.keep_last",        "training.keep_best",
+                                                  "training.patience",         "checkpoint.on_error"};
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 

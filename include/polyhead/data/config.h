@@ -49,7 +49,8 @@ struct DataConfig {
     v("max_length", max_length,
       "training pairs with a side of more pieces are dropped, longer input is cropped", config::at_least(1));
     v("train_size", train_size, "sentence pairs of a toy task's training split", config::between(1, 1 << 24));
-    v("valid_size", valid_size, "sentence pairs of a toy task's validation split", config::between(1, 1 << 24));
+    v("valid_size", valid_size, "sentence pairs of a toy task's validation split",
+      config::between(1, 1 << 24));
     v("test_size", test_size, "sentence pairs of a toy task's test split", config::between(1, 1 << 24));
   }
   /// `task` is "files" or one of tasks().
