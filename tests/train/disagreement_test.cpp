@@ -13,6 +13,7 @@
 #include "polyhead/train/model_file.h"
 #include "polyhead/train/trainer.h"
 #include "support/check_op.h"
+#include "support/head_cosine.h"
 #include "support/message.h"
 #include "tiny_task.h"
 
@@ -20,6 +21,7 @@ namespace polyhead::train {
 namespace {
 
 using nn::AttentionKind;
+using polyhead::testing::head_cosine;
 using polyhead::testing::values;
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -101,28 +103,9 @@ TEST(Disagreement, ChangesTheGradientAndNotTheLossAndWithoutWeightsNothing) {
     const OneUpdate with = update_with(model, corpus, one, 3);
     EXPECT_EQ(with.totals.loss, plain.totals.loss);
     EXPECT_NE(with.gradients, plain.gradients);
-    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(with.totals.disagreement[i]<0, one.weights()[i]> 0) << i;
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ((with.totals.disagreement[i] < 0), (one.weights()[i] > 0)) << i;
   }
-}
-
-double cosines(const Tensor& x, std::int64_t heads) {
-  const std::int64_t dim = x.cols() / heads;
-  const std::vector<double> in = values(x);
-  double sum = 0;
-  for (std::int64_t row = 0; row < x.shape[0]; ++row)
-    for (std::int64_t i = 0; i < heads; ++i)
-      for (std::int64_t j = 0; j < heads; ++j) {
-        double product = 0, first = 0, second = 0;
-        for (std::int64_t c = 0; c < dim; ++c) {
-          const double a = in[static_cast<std::size_t>((row * heads + i) * dim + c)],
-                       b = in[static_cast<std::size_t>((row * heads + j) * dim + c)];
-          product += a * b;
-          first += a * a;
-          second += b * b;
-        }
-        sum += product / std::sqrt(first * second);
-      }
-  return sum / static_cast<double>(heads * heads);
 }
 
 double overlaps(const Tensor& weights) {
@@ -162,15 +145,15 @@ std::array<double, 3> watched(const nn::Transformer& model, const data::Parallel
     for (const Segment& s : call.keys.spans) longest = std::max<std::int64_t>(longest, s.length);
     const Tensor weights =
         w.activations.tensor({call.queries.rows(), call.heads, longest}, model.parameters().dtype());
-    return nn::AttentionInputs{.weights = weights,
-                               .observe = [&sums, weights](const nn::AttentionFlow& flow) {
-                                 const auto mean = [&](double sum, const Var& rows) {
-                                   return sum / static_cast<double>(rows.shape()[0]);
-                                 };
-                                 sums[0] += mean(cosines(flow.value.value(), flow.call.heads), flow.value);
-                                 sums[1] += mean(overlaps(weights), flow.query);
-                                 sums[2] += mean(cosines(flow.output.value(), flow.call.heads), flow.output);
-                               }};
+    return nn::AttentionInputs{
+        .weights = weights, .observe = [&sums, weights](const nn::AttentionFlow& flow) {
+          const auto mean = [&](double sum, const Var& rows) {
+            return sum / static_cast<double>(rows.shape()[0]);
+          };
+          sums[0] += mean(head_cosine(flow.value.value(), flow.call.heads), flow.value);
+          sums[1] += mean(overlaps(weights), flow.query);
+          sums[2] += mean(head_cosine(flow.output.value(), flow.call.heads), flow.output);
+        }};
   };
   model.loss({.tape = tape, .parameters = model.parameters(), .attention = &hook},
              {ids(source), {sources, 0}}, {ids(input), {targets, 0}}, ids(output), {});
