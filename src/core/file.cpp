@@ -92,9 +92,9 @@ void sync_folder(const std::string& path) {
 
 }  // namespace
 
-File::File(const std::string& path, int flags, mode_t mode, std::string name)
+File::File(const std::string& path, int flags, mode_t mode, const std::string& name)
     : id_(retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); })),
-      name_(name.empty() ? path : std::move(name)) {
+      name_(name.empty() ? path : name) {
   if (id_ >= 0) return;
   const bool folder = (flags & O_DIRECTORY) != 0, reads = (flags & O_ACCMODE) == O_RDONLY;
   fail(name_, folder ? "open the folder" : reads ? "read" : "write", errno);

@@ -17,7 +17,7 @@ namespace polyhead {
 class File {
  public:
   /// open(2) with `flags` and O_CLOEXEC; `mode` is of a file that it makes. Errors name `name`, or `path` without one.
-  File(const std::string& path, int flags, mode_t mode = 0666, std::string name = "");
+  File(const std::string& path, int flags, mode_t mode = 0666, const std::string& name = "");
   ~File();
   File(const File&) = delete;
   File& operator=(const File&) = delete;
