@@ -35,13 +35,14 @@ struct NounForms {
   unsigned kind;
   const char* forms;  ///< form cells, form cells, ...
 };
-// Cells of singulars are given by the letter of the gender.
+// Cells of singulars are given by the letter of the gender. No noun is declined as an adjective: a language with "Junge"
+// has "die Junge", "eine Junge" and "das Junge" too, and no wrong article of it.
 const NounForms noun_table[] = {
     {'m', person, "Mann mNAD, Männer pNA, Männern pD"},
     {'f', person, "Frau fNAD, Frauen pNAD"},
     {'n', person, "Kind nNAD, Kinder pNA, Kindern pD"},
     {'m', person, "Lehrer mNADpNA, Lehrern pD"},
-    {'m', person, "Junge mN, Jungen mADpNAD"},
+    {'m', person, "Prinz mN, Prinzen mADpNAD"},
     {'m', person, "Student mN, Studenten mADpNAD"},
     {'f', person, "Königin fNAD, Königinnen pNAD"},
     {'m', animal, "Hund mNAD, Hunde pNA, Hunden pD"},
@@ -66,7 +67,7 @@ const NounForms noun_table[] = {
     {'f', other, "Fabrik fNAD, Fabriken pNAD"},
 };
 constexpr std::string_view lemmas =
-    "Mann Frau Kind Lehrer Junge Student Königin Hund Katze Pferd Buch Brief Tasse "
+    "Mann Frau Kind Lehrer Prinz Student Königin Hund Katze Pferd Buch Brief Tasse "
     "Apfel Ei Tisch Kiste Haus Garten Stadt Dorf Fernrohr Schlüssel Tasche Hut "
     "Pflanze Fabrik";
 
@@ -262,6 +263,9 @@ struct Special {
       bag = lemma_of("Tasche"), hat = lemma_of("Hut"), plant = lemma_of("Pflanze"),
       factory = lemma_of("Fabrik"), house = lemma_of("Haus"), garden = lemma_of("Garten"),
       city = lemma_of("Stadt"), village = lemma_of("Dorf");
+  bool is_place(int lemma) const {
+    return lemma == house || lemma == garden || lemma == city || lemma == village;
+  }
   bool carried(int lemma) const {
     return lemma == dog || lemma == telescope || lemma == key || lemma == bag || lemma == hat;
   }
@@ -288,13 +292,17 @@ struct Phrase {
   unsigned kind = other;
   int lemma = -1, with = -1;  ///< of the noun, and of the noun that it is "mit"
   bool indefinite = false, negative = false;
+  bool definite = false;  ///< with der; not a pronoun
+  bool located = false;   ///< with where it is after it
+  bool es = false;
 };
 
 /// What is between subject and verb: pronoun, adverb, instrument, object, nicht, place, in this order.
 struct Middle {
   int end = 0;
   bool has_object = false, negated = false, has_place = false, pronoun = false;
-  bool fixed = false;  ///< subject and object can not change places
+  bool fixed = false;        ///< subject and object can not change places
+  bool after_place = false;  ///< a main clause that begins with where
   Phrase object;
   int instrument = -1;
   Cells place = 0;
@@ -307,11 +315,13 @@ class Parser {
   bool sentence() {
     const int last = static_cast<int>(words_.size()) - 1;
     if (last < 0 || !is(last, ".")) return false;
-    const Ends ends = main_clause(0);
-    if (ends.has(last)) return true;
-    for (int i = 0; i < last; ++i)
-      if (ends.has(i) && is(i, "und") && main_clause(i + 1).has(last)) return true;
-    return false;
+    Ends ends = main_clause(0);
+    for (int i = 0; i < last; ++i) {
+      if (!ends.has(i)) continue;
+      if (is(i, "und")) ends.add(main_clause(i + 1));
+      if (free_ && is(i, ",")) ends.add(of_demonstrative(i + 1));
+    }
+    return ends.has(last);
   }
 
  private:
@@ -368,6 +378,7 @@ class Parser {
     phrase.kind = noun_table[phrase.lemma].kind;
     phrase.indefinite = article == 0 || article == 'e';
     phrase.negative = article == 'k';
+    phrase.definite = article == 'd';
     phrase.end = i + 1;
     finish(phrase);
     if (phrase.lemma != special().plant && phrase.lemma != special().factory) found.push_back(phrase);
@@ -398,6 +409,7 @@ class Parser {
       Phrase whole = host;
       whole.end = noun.end;
       if (preposition.with) whole.with = noun.lemma;
+      whole.located = preposition.two_way || noun.located;
       found.push_back(whole);
       if (free_) add_relatives(whole, found);
     }
@@ -412,6 +424,7 @@ class Parser {
       Phrase relative;
       relative.cells = pronoun;
       relative.kind = host.kind;
+      relative.lemma = host.lemma;
       finish(relative);
       const Ends ends = relative_clause(i + 1, relative);
       for (int end = 0; end <= static_cast<int>(words_.size()); ++end) {
@@ -470,35 +483,48 @@ class Parser {
     return close(ends);
   }
 
+  /// A main clause after a comma that begins with der, die, das, ..., and speaks of what was said before.
+  Ends of_demonstrative(int i) {
+    if (at(i).relative == 0) return {};
+    Phrase demonstrative;
+    demonstrative.cells = at(i).relative;
+    demonstrative.kind = person | animal | other;
+    finish(demonstrative);
+    return second_verb(i + 1, &demonstrative);
+  }
+
   Ends main_clause(int i) {
     Ends ends;
     for (const Phrase& subject : noun_phrases(i, false)) ends.add(second_verb(subject.end, &subject));
-    Ends fronts;
-    if (at(i).adverb) fronts.add(i + 1);
+    Ends fronts, places;
     if (is(i, "in"))
       for (const Phrase& place : noun_phrases(i + 1, true))
-        if (place.cells & dative) fronts.add(place.end);
+        if (place.cells & dative) places.add(place.end);
+    fronts.add(places);
+    if (at(i).adverb) fronts.add(i + 1);
     fronts.add(subordinate_clause(i, false));
     for (int front = 0; front < static_cast<int>(words_.size()); ++front)
-      if (fronts.has(front)) ends.add(second_verb(front, nullptr));
+      if (fronts.has(front)) ends.add(second_verb(front, nullptr, places.has(front)));
     return ends;
   }
 
   /// The finite verb at i, a subject after it unless there is one before, and the rest.
-  Ends second_verb(int i, const Phrase* before) {
+  Ends second_verb(int i, const Phrase* before, bool after_place = false) {
     const Word& finite = at(i);
     const bool some = finite.helper != Helper::none || std::any_of(finite.finite.begin(), finite.finite.end(),
                                                                    [](unsigned a) { return a != 0; });
     if (!some) return {};
     if (before != nullptr) return rest(finite, *before, i + 1);
     Ends ends;
-    for (const Phrase& subject : noun_phrases(i + 1, false)) ends.add(rest(finite, subject, subject.end));
+    for (const Phrase& subject : noun_phrases(i + 1, false))
+      ends.add(rest(finite, subject, subject.end, after_place));
     return ends;
   }
 
-  Ends rest(const Word& finite, const Phrase& subject, int i) {
+  Ends rest(const Word& finite, const Phrase& subject, int i, bool after_place = false) {
     Ends ends;
-    for (const Middle& middle : middles(i, true))
+    for (Middle middle : middles(i, true)) {
+      middle.after_place = after_place;
       for (std::size_t v = 0; v < std::size(verb_table); ++v) {
         const std::uint32_t bit = 1U << v;
         const Word& last = at(middle.end);
@@ -510,6 +536,7 @@ class Parser {
         if (with_helper(finite, last, v))
           add_after(ends, v, finite.helper_agreement, subject, middle, middle.end + 1, true);
       }
+    }
     if (finite.helper == Helper::sein) {
       for (const Middle& middle : middles(i, true))
         if (at(middle.end).ending == 0 && copula(finite.helper_agreement, subject, middle)) {
@@ -551,7 +578,10 @@ class Parser {
       right = fits(v, agreement, middle.object, changed);
     }
     if (!right) return;
-    if (verb_table[v].frame == Frame::clausal) return ends.add(subordinate_clause(end, true));
+    if (verb_table[v].frame == Frame::clausal) {
+      if (free_ && middle.has_object) ends.add(end);
+      return ends.add(subordinate_clause(end, true));
+    }
     ends.add(end);
     if (free_ && !middle.has_place) add_late(ends, v, end);
     if (main) ends.add(subordinate_clause(end, false));
@@ -577,8 +607,8 @@ class Parser {
   bool fits(std::size_t v, unsigned agreement, const Phrase& subject, const Middle& middle) const {
     const VerbForms& verb = verb_table[v];
     if ((subject.agreement & agreement) == 0 || (subject.cells & nominative) == 0 ||
-        (subject.kind & verb.subject) == 0)
-      return false;
+        (subject.kind & (free_ && verb.subject == animal ? person | animal : verb.subject)) == 0)
+      return false;  // of people, fressen is rude but German
     const int instrument = lemma_of(verb.instrument);
     if (middle.instrument >= 0 && middle.instrument != instrument) return false;
     if (!free_ && middle.has_object && instrument >= 0 && middle.object.with == instrument) return false;
@@ -600,9 +630,18 @@ class Parser {
       case Frame::directed:
         return (governed & accusative) && middle.has_place && (any_place || (middle.place & accusative));
       case Frame::clausal:
+        if (free_ && middle.has_object) return is_known(verb, middle);
         break;
     }
     return !middle.has_object && !middle.has_place;
+  }
+
+  /// What one may "wissen" besides clauses: a place to go to, who is where, and es.
+  static bool is_known(const VerbForms& verb, const Middle& middle) {
+    const Phrase& object = middle.object;
+    const bool place = special().is_place(object.lemma) && !object.definite;
+    return std::string_view(verb.participle) == "gewusst" && (object.cells & accusative) &&
+           (object.es || object.located || place || middle.after_place || middle.has_place);
   }
 
   std::vector<Middle> middles(int i, bool object) {
@@ -613,6 +652,7 @@ class Parser {
     if (object && at(i).pronoun != 0) {
       middle.has_object = middle.pronoun = true;
       middle.object = {i + 1, at(i).pronoun, at(i).pronoun_agreement, person};
+      middle.object.es = is(i, "es");
       middle.end = i + 1;
       add_middle(middle, false, found);
     }

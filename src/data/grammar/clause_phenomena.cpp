@@ -15,7 +15,8 @@ void Finder::visit_clause(int clause, const std::vector<int>& hosts) {
   if (inverted) reorder(Phenomenon::inversion, finite, tree_[verb].cue, Order::finite_late);
   // With nothing but adverbs and phrases that are not needed the wrong order is right too: they can follow.
   const bool object = node.has(Role::object) || node.has(Role::clitic);
-  if (subordinate && (object || node.compound || where(negation) >= 0))
+  const bool relative = node.clause == ClauseKind::relative;
+  if (subordinate && (object || node.compound || where(negation) >= 0) && !(relative && is_last(clause)))
     reorder(Phenomenon::verb_final, finite, node.child(Role::mark), Order::finite_early);
   if (!subordinate && object && tree_[verb].form == VerbForm::participle &&
       tree_[verb].word == WordKind::verb)
@@ -39,6 +40,7 @@ void Finder::add_agreement(int clause, const std::vector<int>& hosts) {
   if (head.word == WordKind::pronoun && head.person == Person::third && german_word(head) == "sie") return;
   if (may_change_places(clause, other(head.number)) || may_be_of_host(clause, other(head.number), hosts))
     return;
+  if (head.word == WordKind::relative && german_word(head) == "die" && may_be_main(clause)) return;
   Probe* const probe = add_changed(Phenomenon::agreement, finite, subject, clause,
                                    [&](Tree& t) { t[finite].number = other(t[finite].number); });
   if (probe != nullptr) probe->attractors = attractors_between(tree_, target_, subject, finite);
@@ -106,18 +108,17 @@ void Finder::add_attachment(int clause) {
   const int object = node.child(Role::object), verb = node.child(Role::verb);
   const bool either_case = takes_either_case(clause);
   if (node.has(Role::place) && !either_case) add_wrong_case(node.child(Role::place), verb, clause);
-  if (object < 0 || !tree_[object].has(Role::attribute) || node.has(Role::instrument)) return;
-  const int attribute = tree_[object].child(Role::attribute), noun = tree_[object].child(Role::noun);
-  if (prepositions()[static_cast<std::size_t>(tree_[attribute].lexeme)].two_way) {
-    if (!either_case) add_wrong_case(attribute, noun, clause);
-  } else if (!may_change_places(clause, tree_[tree_[verb].cue].number) && !is_beside_subject(clause)) {
-    // Not the other way round: an instrument can be after the object.
-    add_changed(Phenomenon::attachment, head_of(tree_[attribute].child(Role::inner)), noun, clause,
-                [&](Tree& t) {
-                  t.set(clause, Role::instrument, static_cast<std::int16_t>(attribute));
-                  t.set(object, Role::attribute, -1);
-                });
+  if (node.has(Role::instrument)) {
+    // With no word but the verb's between them it can be the subject's, which is not what the source says.
+    if (node.order == Order::main)
+      add_changed(Phenomenon::attachment, head_of(tree_[node.child(Role::instrument)].child(Role::inner)),
+                  verb, clause, [&](Tree& t) { t[clause].order = Order::instrument_early; });
+    return;
   }
+  if (either_case || object < 0 || !tree_[object].has(Role::attribute)) return;
+  const int attribute = tree_[object].child(Role::attribute);
+  if (prepositions()[static_cast<std::size_t>(tree_[attribute].lexeme)].two_way)
+    add_wrong_case(attribute, tree_[object].child(Role::noun), clause);
 }
 
 bool Finder::takes_either_case(int clause) const {
@@ -134,12 +135,6 @@ bool Finder::takes_either_case(int clause) const {
   return is(object) || (tree_[object].has(Role::other) && is(tree_[object].child(Role::other)));
 }
 
-bool Finder::is_beside_subject(int clause) const {
-  const Node& node = tree_[clause];
-  return node.order != Order::main && !node.has(Role::adverb) && node.has(Role::subject) &&
-         tree_[head_of(node.child(Role::subject))].word == WordKind::noun;
-}
-
 void Finder::add_wrong_case(int phrase, int cue, int clause) {
   const int inner = tree_[phrase].child(Role::inner);
   const auto change = [&](Tree& t, auto feature) {
@@ -151,7 +146,7 @@ void Finder::add_wrong_case(int phrase, int cue, int clause) {
     n.grammatical_case = n.grammatical_case == Case::dative ? Case::accusative : Case::dative;
   });
   change(other_number, [](Node& n) { n.number = other(n.number); });
-  if (german_tokens(wrong) == german_tokens(other_number)) return;  // "hinter den Jungen"
+  if (german_tokens(wrong) == german_tokens(other_number)) return;  // "hinter den Prinzen"
   add(Phenomenon::attachment, tree_[inner].child(Role::noun), cue, clause, wrong);
 }
 
@@ -171,13 +166,45 @@ void Finder::add_verb_sense(int clause, const std::vector<int>& hosts) {
       cue = tree_[node.child(node.has(Role::object) ? Role::object : Role::clitic)].child(Role::noun);
     else
       cue = node.child(Role::mark);
-  } else if ((tree_[cue].word == WordKind::pronoun && tree_[cue].person == Person::third) ||
-             may_be_of_host(clause, tree_[cue].number, hosts)) {
-    return;  // they may be animals
+    if (right.frame == Frame::transitive && may_be_known_as_fact(clause, hosts)) return;
+  } else if ((right.subjects & person) != 0 || may_be_of_host(clause, tree_[cue].number, hosts)) {
+    return;  // people may eat as animals do, and a host may be one of them
   }
   if (tree_[cue].word == WordKind::relative) cue = tree_[cue].cue;
   add_changed(Phenomenon::senses, verb, cue, clause,
               [&](Tree& t) { t[verb].lexeme = static_cast<std::int16_t>(sense); });
+}
+
+bool Finder::is_located(int phrase) const {
+  for (int at = tree_[phrase].child(Role::attribute); at >= 0;
+       at = tree_[tree_[at].child(Role::inner)].child(Role::attribute))
+    if (prepositions()[static_cast<std::size_t>(tree_[at].lexeme)].two_way) return true;
+  return false;
+}
+
+bool Finder::may_be_known_as_fact(int clause, const std::vector<int>& hosts) const {
+  const Node& node = tree_[clause];
+  const auto is_place = [&](int noun) {
+    return tree_[noun].word == WordKind::noun &&
+           (nouns()[static_cast<std::size_t>(tree_[noun].lexeme)].classes & place) != 0;
+  };
+  const int front = node.child(Role::front), object = node.child(Role::object);
+  if (front >= 0 && tree_[front].kind == Kind::prepositional_phrase) return true;
+  if (node.has(Role::subject) && is_located(node.child(Role::subject))) return true;
+  if (object < 0) {
+    if (!node.has(Role::clitic)) return std::any_of(hosts.begin(), hosts.end(), is_place);
+    const Node& pronoun = tree_[head_of(node.child(Role::clitic))];
+    return german_word(pronoun) == "es" || (pronoun.cue >= 0 && is_place(pronoun.cue));
+  }
+  for (const int phrase : {object, static_cast<int>(tree_[object].child(Role::other))}) {
+    if (phrase < 0) continue;
+    const Node& known = tree_[phrase];
+    if (is_located(phrase)) return true;
+    if (is_place(known.child(Role::noun)) &&
+        tree_[known.child(Role::determiner)].determiner != Determiner::definite)
+      return true;
+  }
+  return false;
 }
 
 }  // namespace polyhead::data::grammar

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "data/grammar/sampler.h"
 #include "polyhead/core/error.h"
 
@@ -23,7 +25,8 @@ struct Slot {
 /// Builds one derivation.
 class Sampler {
  public:
-  Sampler(const Profile& profile, RandomStream& random) : p_(profile), random_(random) {}
+  Sampler(const Profile& profile, RandomStream& random, Combinations wanted)
+      : p_(profile), random_(random), wanted_(wanted) {}
   Derivation sample();
 
  private:
@@ -42,6 +45,22 @@ class Sampler {
     for (std::size_t i = 0;; ++i)
       if (fits(table[i]) && left-- == 0) return static_cast<std::int16_t>(i);
   }
+
+  /// The same, of rows that training never has at `position` no one, or one of a wanted combination rather than another.
+  template <class Row, class Position, class Fits>
+  std::int16_t pick_allowed(std::span<const Row> table, Position position, const Fits& fits) {
+    const auto held_out = [&](const Row& row) { return row.held_out == position; };
+    const auto rare = [&](const Row& row) { return held_out(row) && fits(row); };
+    const bool wanted =
+        (combination(position) & wanted_) != 0 && chance(50) && std::any_of(table.begin(), table.end(), rare);
+    const auto picked =
+        wanted ? pick(table, rare)
+               : pick(table, [&](const Row& row) { return fits(row) && (p_.held_out || !held_out(row)); });
+    if (held_out(table[static_cast<std::size_t>(picked)])) result_.held_out |= combination(position);
+    return picked;
+  }
+  static Combinations combination(Place held_out);
+  static Combinations combination(ClauseKind held_out);
 
   std::int16_t word(WordKind kind, int lexeme = -1) {
     Node leaf;
@@ -77,11 +96,8 @@ class Sampler {
   template <class Fits>
   std::int16_t pick_verb(ClauseKind kind, const Fits& fits, int depth) {
     const bool clausal = kind != ClauseKind::relative && depth < p_.max_depth && chance(p_.complement);
-    const auto verb = pick(verbs(), [&](const Verb& v) {
-      return (clausal ? v.frame == Frame::clausal : fits(v)) && (p_.held_out || v.held_out != kind);
-    });
-    result_.held_out |= verbs()[static_cast<std::size_t>(verb)].held_out == kind;
-    return verb;
+    return pick_allowed(verbs(), kind,
+                        [&](const Verb& v) { return clausal ? v.frame == Frame::clausal : fits(v); });
   }
 
   /// What is before the finite verb in place of the subject.
@@ -114,6 +130,7 @@ class Sampler {
 
   const Profile& p_;
   RandomStream& random_;
+  const Combinations wanted_;
   Derivation result_;
 };
 

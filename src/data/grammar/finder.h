@@ -39,11 +39,16 @@ class Finder {
   void visit_word(int index, int clause);
   void add_name(int index, int clause);
   /// The form of another case, or of another gender that no form of the right gender equals. `hosts`: nouns that the
-  /// relative clause can follow, which the wrong form must not fit: "the boy beside a queen who".
+  /// relative clause can follow, which the wrong form must not fit: "the prince beside a queen who".
   void add_relative(int clause, const std::vector<int>& hosts);
   /// "who helps Anna" and "whom Anna helps": names and plurals have the same form in both cases.
   bool has_dative_verb(int clause) const;
   void add_pronoun(int index, int clause);
+  /// Whether a relative clause is the last of what is not a clause of its own: then it could be a main clause whose pronoun
+  /// is a demonstrative, "..., der hat gelacht".
+  bool is_last(int relative_clause) const;
+  /// A relative clause of pronoun and verb that is_last(): in a main clause they are in the same order.
+  bool may_be_main(int relative_clause) const;
 
   // Noun phrases.
 
@@ -71,13 +76,14 @@ class Finder {
   void add_negation(int clause);
   void add_opposition(int clause);
   void add_attachment(int clause);
-  /// Whether a phrase before the object would be next to the subject, and could be of that.
-  bool is_beside_subject(int clause) const;
   /// Whether a place beside the verb can be in either case.
   bool takes_either_case(int clause) const;
   /// Where it is in place of where it goes, or the other way round.
   void add_wrong_case(int phrase, int cue, int clause);
   void add_verb_sense(int clause, const std::vector<int>& hosts);
+  bool is_located(int phrase) const;
+  /// Whether one may "wissen" the object: a place somewhere, who is where, or what "es" is.
+  bool may_be_known_as_fact(int clause, const std::vector<int>& hosts) const;
 
   const Tree& tree_;
   const Side& target_;

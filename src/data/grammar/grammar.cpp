@@ -17,6 +17,8 @@ namespace {
 constexpr Profile usual_sentences{10, 25, 30, 25, 30, 30, 25, 45, 20, 40, 2, false};
 constexpr Profile long_sentences{80, 40, 50, 40, 40, 50, 25, 50, 25, 40, 2, false};
 constexpr Profile deep_sentences{0, 85, 20, 40, 8, 10, 60, 25, 15, 40, 5, false};
+/// Of depth 4 and 5, in few words.
+constexpr Profile deeper_sentences{0, 90, 20, 40, 5, 5, 85, 5, 5, 60, 5, false};
 constexpr Profile attracted{0, 25, 10, 25, 80, 15, 10, 50, 25, 50, 2, false};
 constexpr Profile new_combinations{10, 25, 30, 25, 30, 30, 25, 45, 20, 40, 2, true};
 
@@ -78,6 +80,10 @@ const std::vector<Split>& split_list() {
   return list;
 }
 
+constexpr int deepest = 5;
+/// Of ten sentences of depth, one after the other. A depth of 5 needs more than 20 tokens: 23 with commas.
+constexpr std::array<int, 10> depths{3, 4, 3, 4, 3, 4, 3, 4, 3, deepest};
+
 bool within(int n, int low, int high) { return low <= n && n <= high; }
 
 /// A candidate on its way to a pair.
@@ -99,10 +105,10 @@ struct Candidate {
 Test test_of(const Candidate& c) {
   const int source = static_cast<int>(c.source.tokens.size()),
             target = static_cast<int>(c.target.tokens.size());
-  if (c.agreement.distance > 12 || c.depth > 5 || c.agreement.attractors > 3) return Test::none;
-  const bool deep = c.depth > 2, several = c.agreement.attractors > 1, combined = c.derivation.held_out;
+  if (c.agreement.distance > 12 || c.depth > deepest || c.agreement.attractors > 3) return Test::none;
+  const bool deep = c.depth > 2, several = c.agreement.attractors > 1, combined = c.derivation.held_out != 0;
   const bool longer = within(source, 21, 40) && within(target, 21, 40);
-  const bool usual_length = within(source, 5, 20) && within(target, 5, deep ? 25 : 20);
+  const bool usual_length = within(source, 5, 20) && within(target, 5, c.depth == deepest ? 25 : 20);
   if (!longer && !usual_length) return Test::none;
   if (deep + several + combined + longer > 1) return Test::none;
   return deep       ? Test::depth
@@ -138,7 +144,7 @@ Pair annotate(Candidate&& c, std::vector<Probe>&& found) {
   pair.probes = std::move(found);
   pair.depth = c.depth;
   pair.attractors = c.agreement.attractors;
-  pair.held_out = c.derivation.held_out;
+  pair.held_out = c.derivation.held_out != 0;
   return pair;
 }
 
@@ -181,16 +187,24 @@ Generator::Generator(std::string_view split, std::uint64_t seed)
 
 Pair Generator::next() {
   constexpr int tries = 1'000'000;
+  const SplitRow& row = split_table[split_];
+  // One after the other, so that there are as many of each: some are far rarer than others.
+  const Combinations wanted =
+      row.test == Test::composition ? combinations[seen_.size() % combinations.size()] : 0;
+  const int depth = row.test == Test::depth ? depths[seen_.size() % depths.size()] : 0;
+  const Profile& profile = depth > 3 ? deeper_sentences : *row.profile;
   for (int i = 0; i < tries; ++i) {
     RandomStream random(RngKey{key_}.fold(candidate_++));
-    Candidate candidate(sample(*split_table[split_].profile, random));
+    Derivation derivation = sample(profile, random, wanted);
+    if ((derivation.held_out & wanted) != wanted) continue;
+    if (depth != 0 && grammar::depth(derivation.tree) != depth) continue;
+    Candidate candidate(std::move(derivation));
     std::vector<Probe> found;
-    if (!belongs(candidate, split_table[split_], hash_of(candidate.source), found)) continue;
+    if (!belongs(candidate, row, hash_of(candidate.source), found)) continue;
     Pair pair = annotate(std::move(candidate), std::move(found));
     if (seen_.insert(text(pair.source)).second) return pair;
   }
-  throw DataError(concat("grammar: no further sentence of split ", split_table[split_].split.name, " after ",
-                         seen_.size()));
+  throw DataError(concat("grammar: no further sentence of split ", row.split.name, " after ", seen_.size()));
 }
 
 std::vector<Pair> generate(std::string_view split, int size, std::uint64_t seed) {

@@ -10,12 +10,13 @@ using enum Frame;
 using enum ClauseKind;
 using Words = std::pair<std::string_view, std::string_view>;
 
+/// None is declined as an adjective, which has every gender ("der Junge", "die Junge").
 constexpr Noun noun_table[] = {
     {"man", "men", "Mann", "Männer", masculine, person},
     {"woman", "women", "Frau", "Frauen", feminine, person},
     {"child", "children", "Kind", "Kinder", neuter, person, false, Place::subject},
     {"teacher", "teachers", "Lehrer", "Lehrer", masculine, person, false, Place::object},
-    {"boy", "boys", "Junge", "Jungen", masculine, person, true},
+    {"prince", "princes", "Prinz", "Prinzen", masculine, person, true},
     {"student", "students", "Student", "Studenten", masculine, person, true},
     {"queen", "queens", "Königin", "Königinnen", feminine, person, false, Place::subject},
     {"dog", "dogs", "Hund", "Hunde", masculine, animal | carried},

@@ -16,9 +16,9 @@ std::int16_t Sampler::noun_phrase(const Slot& slot) {
     tree().set(result, Role::noun, name);
     return result;
   }
-  const auto lexeme = pick(nouns(), [&](const Noun& n) {
+  const auto lexeme = pick_allowed(nouns(), slot.place, [&](const Noun& n) {
     return (n.classes & slot.classes) != 0 && n.english != slot.excluded &&
-           (slot.only.empty() || n.english == slot.only) && (p_.held_out || n.held_out != slot.place) &&
+           (slot.only.empty() || n.english == slot.only) &&
            (n.context == 0 || (slot.level == 0 && slot.modified));
   });
   add_noun(result, lexeme, slot);
@@ -63,7 +63,6 @@ void Sampler::add_noun(int phrase, std::int16_t lexeme, const Slot& slot) {
           (first + 1 + below(adjectives().size() - 1)) % static_cast<int>(adjectives().size()));
   }
   add(Role::noun, WordKind::noun, lexeme);
-  result_.held_out |= noun.held_out == slot.place;
 }
 
 int Sampler::attribute_preposition(const Noun& host, const Slot& slot) {

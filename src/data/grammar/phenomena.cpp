@@ -94,7 +94,7 @@ void Finder::add_relative(int clause, const std::vector<int>& hosts) {
       for (const Number number : {Number::singular, Number::plural})
         for (const Case c : {Case::nominative, Case::accusative, Case::dative}) {
           const Node& noun = tree_[host];
-          // "den Jungen" may be one boy or many.
+          // "den Prinzen" may be one prince or many.
           const bool possible = number == noun.number || nouns()[static_cast<std::size_t>(noun.lexeme)].weak;
           if (possible && (c != Case::dative || dative_verb) &&
               german_relative(noun.gender, number, c) == form)
@@ -115,7 +115,21 @@ void Finder::add_relative(int clause, const std::vector<int>& hosts) {
         wrong.number = number;
       }
   }
+  const std::string_view form = german_word(wrong);
+  if (may_be_main(clause) && (form == "der" || form == "die" || form == "das")) return;
   add_changed(Phenomenon::relatives, index, node.cue, clause, [&](Tree& t) { t[index] = wrong; });
+}
+
+bool Finder::is_last(int relative_clause) const {
+  auto next = static_cast<std::size_t>(where(finite_verb(tree_[relative_clause]))) + 1;
+  if (target_.tokens[next] == ",") ++next;
+  const std::string_view token = target_.tokens[next];
+  return token == "." || token == "und" || tree_[target_.nodes[next]].word == WordKind::subordinator;
+}
+
+bool Finder::may_be_main(int relative_clause) const {
+  const Node& node = tree_[relative_clause];
+  return is_last(relative_clause) && where(finite_verb(node)) == where(node.child(Role::mark)) + 1;
 }
 
 bool Finder::has_dative_verb(int clause) const {
@@ -127,7 +141,9 @@ void Finder::add_pronoun(int index, int clause) {
   const Node& node = tree_[index];
   const auto refers = [&](Gender gender) {  // to something else
     return std::any_of(tree_.nodes.begin(), tree_.nodes.end(), [&](const Node& n) {
-      return is_noun(n) && (n.number == Number::plural ? gender == Gender::feminine : n.gender == gender);
+      const bool other = n.word == WordKind::pronoun && n.person == Person::third && &n != &node;
+      return (is_noun(n) || other) &&
+             (n.number == Number::plural ? gender == Gender::feminine : n.gender == gender);
     });
   };
   for (const Gender gender : {Gender::masculine, Gender::feminine}) {  // es can be all that was said before

@@ -34,6 +34,7 @@ constexpr std::string_view german_clauses[] = {
     "front subject finite MIDDLE last complement reason",
     "subject finite last MIDDLE complement reason",
     "front finite subject last MIDDLE complement reason",
+    "subject instrument finite MIDDLE last complement reason",
 };
 constexpr std::string_view middle = "clitic adverb instrument object negation place";
 

@@ -145,6 +145,27 @@ std::int16_t Sampler::relative_clause(int antecedent, int depth) {
   return clause;
 }
 
-Derivation sample(const Profile& profile, RandomStream& random) { return Sampler(profile, random).sample(); }
+Combinations Sampler::combination(Place held_out) {
+  return held_out == Place::nowhere ? 0 : combinations[static_cast<std::size_t>(held_out)];
+}
+
+Combinations Sampler::combination(ClauseKind held_out) {
+  switch (held_out) {
+    case ClauseKind::complement:
+      return combinations[3];
+    case ClauseKind::adverbial:
+      return combinations[4];
+    case ClauseKind::relative:
+      return combinations[5];
+    case ClauseKind::main:
+    case ClauseKind::none:
+      break;
+  }
+  return 0;
+}
+
+Derivation sample(const Profile& profile, RandomStream& random, Combinations wanted) {
+  return Sampler(profile, random, wanted).sample();
+}
 
 }  // namespace polyhead::data::grammar

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+
 #include "data/grammar/tree.h"
 #include "polyhead/core/rng.h"
 
@@ -21,11 +23,16 @@ struct Profile {
   bool held_out;  ///< whether combinations may occur that training never sees
 };
 
-/// A random derivation, and whether it holds a held-out combination.
+/// A set of held-out combinations: of nouns and where they stand, of verbs and the clause that they are in.
+using Combinations = unsigned;
+inline constexpr std::array<Combinations, 6> combinations{1, 2, 4, 8, 16, 32};
+
+/// A random derivation, and the held-out combinations that it holds.
 struct Derivation {
   Tree tree;
-  bool held_out = false;
+  Combinations held_out = 0;
 };
-Derivation sample(const Profile& profile, RandomStream& random);
+/// With a combination that is `wanted`, where the profile allows them, more often.
+Derivation sample(const Profile& profile, RandomStream& random, Combinations wanted = 0);
 
 }  // namespace polyhead::data::grammar

@@ -102,7 +102,8 @@ enum class Order : std::uint8_t {
   finite_early,  // wrong verb_final
   finite_late,   // wrong inversion
   main_participle_early,
-  inverted_participle_early  // wrong bracket
+  inverted_participle_early,  // wrong bracket
+  instrument_early            // wrong attachment
 };
 
 /// A phrase, or a word whose form on either side follows from its features. A plain value: a contrast is a copy of the
