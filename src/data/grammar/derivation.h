@@ -46,7 +46,8 @@ class Sampler {
       if (fits(table[i]) && left-- == 0) return static_cast<std::int16_t>(i);
   }
 
-  /// The same, of rows that training never has at `position` no one, or one of a wanted combination rather than another.
+  /// The same, without rows that training never has at `position` unless the profile allows them, and more often one of
+  /// these where it is wanted.
   template <class Row, class Position, class Fits>
   std::int16_t pick_allowed(std::span<const Row> table, Position position, const Fits& fits) {
     const auto held_out = [&](const Row& row) { return row.held_out == position; };
