@@ -188,11 +188,9 @@ void backward_long(Arena& scratch, const Head<T>& head, const T* kept, HeadGradi
   }
 }
 
-#define POLYHEAD_INSTANTIATE(T)                                    \
-  template void forward_long(Arena&, const Head<T>&, T*, Rows<T>); \
-  template void backward_long(Arena&, const Head<T>&, const T*, HeadGradients<T>&);
-POLYHEAD_INSTANTIATE(float)
-POLYHEAD_INSTANTIATE(double)
-#undef POLYHEAD_INSTANTIATE
+template void forward_long(Arena&, const Head<float>&, float*, Rows<float>);
+template void backward_long(Arena&, const Head<float>&, const float*, HeadGradients<float>&);
+template void forward_long(Arena&, const Head<double>&, double*, Rows<double>);
+template void backward_long(Arena&, const Head<double>&, const double*, HeadGradients<double>&);
 
 }  // namespace polyhead::ops::attention

@@ -121,11 +121,10 @@ void backward_short(Arena& scratch, const Head<T>& head, const T* transposed_val
   }
 }
 
-#define POLYHEAD_INSTANTIATE(T)                                               \
-  template void forward_short(Arena&, const Head<T>&, const T*, T*, Rows<T>); \
-  template void backward_short(Arena&, const Head<T>&, const T*, const T*, HeadGradients<T>&);
-POLYHEAD_INSTANTIATE(float)
-POLYHEAD_INSTANTIATE(double)
-#undef POLYHEAD_INSTANTIATE
+template void forward_short(Arena&, const Head<float>&, const float*, float*, Rows<float>);
+template void backward_short(Arena&, const Head<float>&, const float*, const float*, HeadGradients<float>&);
+template void forward_short(Arena&, const Head<double>&, const double*, double*, Rows<double>);
+template void backward_short(Arena&, const Head<double>&, const double*, const double*,
+                             HeadGradients<double>&);
 
 }  // namespace polyhead::ops::attention
