@@ -6,6 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 polyhead=$(realpath "${1:-build/release/polyhead}")
 runs=${2:-runs/sixteen_heads}
+config=$here/../../configs/grammar.yaml
 mkdir -p "$runs" "$here/results"
 
 measure() { # NAME, then arguments of polyhead heads
@@ -18,7 +19,7 @@ measure() { # NAME, then arguments of polyhead heads
 
 for seed in 41 42 43; do
   run=$runs/seed-$seed
-  "$polyhead" train "$here/config.yaml" --out "$run" --resume --set "seed=$seed" >"$run.log" 2>&1
+  "$polyhead" train "$config" --out "$run" --resume --set "seed=$seed" --set model.heads=16 --set training.keep_last=1 >"$run.log" 2>&1
   measure "masking-$seed" mask "$run" --limit 500
   measure "all_but_one-$seed" mask "$run" --limit 500 --all-but-one
   measure "importance-$seed" importance "$run" --limit 1000

@@ -6,6 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 polyhead=$(realpath "${1:-build/release/polyhead}")
 runs=${2:-runs/specialised_heads}
+config=$here/../../configs/grammar.yaml
 mkdir -p "$runs" "$here/results"
 
 measure() { # NAME, then the command that prints it
@@ -21,14 +22,15 @@ train() { # NAME, then the arguments of polyhead train
 
 for seed in 51 52 53; do
   full=full-$seed
-  train "$full" "$here/config.yaml" --set "seed=$seed"
+  train "$full" "$config" --set "seed=$seed" --set model.heads=8 --set training.keep_last=1
   measure "$full" evaluate "$runs/$full" --split test
   measure "roles-$full" heads "$runs/$full" --split test --limit 1000
   for lambda in 0.01 0.03 0.1; do
     name=$seed-lambda-$lambda
     # The converged model with gates, at a constant low rate: what closes is what the loss can do without. Validated at the
     # end alone, so that the best checkpoint is the last.
-    train "gates-$name" "$here/config.yaml" --set "seed=$seed" --set "training.initial_checkpoint=$runs/$full" \
+    train "gates-$name" "$config" --set "seed=$seed" --set model.heads=8 --set training.keep_last=1 \
+      --set "training.initial_checkpoint=$runs/$full" \
       --set "training.head_gates.lambda=$lambda" --set training.learning_rate=0.001 --set training.max_steps=1500 \
       --set training.schedule=constant --set training.validate_every=1500
     [ -e "$runs/pruned-$name.h5" ] ||
