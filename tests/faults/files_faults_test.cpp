@@ -72,7 +72,8 @@ class Rewriting {
     const FaultyOutcome outcome = run({}, folder);
     if (outcome.status != 0) throw std::runtime_error(command.name + ": " + outcome.err);
     new_ = contents_of(folder);
-    for (const auto& [file, content] : new_) old_[file] = "old " + file;
+    for (const auto& [file, content] : new_)  // annotations say which files are the command's
+      old_[file] = (file == "annotations.jsonl" ? R"({"split":"train",)" : "") + ("old " + file);
     calls_ = run({}, folder_of_old()).calls;
   }
   const Contents& after() const { return new_; }

@@ -29,15 +29,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
-std::int64_t count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
-
 std::string checkpoint_40() { return train::checkpoint_path(trained_run() + "/checkpoints", 40); }
 
 const std::string few_lines = "a b c\n\nd e f g h\nq z\n";
@@ -110,8 +101,8 @@ TEST(Program, SaysWhatIsWrongWithItsUse) {
       {{"average", run_folder, "--best", "1", "--last", "1"}, 2, "excludes"},
       {{"average", "/none"}, 4, "/none: no checkpoint in /none/checkpoints"},
       {{"inspect", "/none"}, 4, "/none: cannot read"},
-      {{"data"}, 2, "A subcommand is required; see polyhead data --help"},
-      {{"data", "grammar", "--tset"}, 2, "--tset; see polyhead data grammar --help"},
+      {{"data"}, 2, "task is required; see polyhead data --help"},
+      {{"data", "grammar", "--tset"}, 2, "--tset; see polyhead data --help"},
       {{"data", "grammar", "--out", "/none/x", "--seed", "-1"},
        2,
        "--seed: \"-1\", expected an integer from 0 to 18446744073709551615"},
@@ -122,10 +113,15 @@ TEST(Program, SaysWhatIsWrongWithItsUse) {
       {{"evaluate", run_folder, "--limit", "0"}, 2, "--limit: Value 0 not in range"},
       {{"heads", "mask", run_folder, "--limit", "0"}, 2, "--limit: Value 0 not in range"},
       {{"data", "grammar"}, 2, "--out or --statistics is required"},
+      {{"data", "copi", "--out", "/none/x"}, 2, "copi not in {grammar,numbers,copy,"},
+      {{"data", "copy", "--statistics"}, 2, "data copy: --statistics are of the task grammar alone"},
+      {{"data", "copy", "--out", "/none/x", "--splits", "depth"},
+       2,
+       "--splits: copy has no split \"depth\"; expected one of train, valid, test"},
       {{"data", "grammar", "--out", "/none/x", "--size", "0"}, 2, "--size"},
       {{"data", "grammar", "--out", "/none/x", "--splits", "tset"},
        2,
-       "no split \"tset\", expected one of train,"},
+       "grammar has no split \"tset\"; expected one of train,"},
       {{"data", "grammar", "--out", "/none/x", "--splits", "test,test"}, 2, "--splits: test is named twice"},
       {{"data", "grammar", "--out", text, "--splits", "test"}, 4, "a file, expected a folder"},
       {{"data", "grammar", "--out", "/proc/none", "--splits", "test"}, 4, "/proc/none: "},
@@ -511,92 +507,6 @@ TEST(Commands, SayThatAnOlderCheckpointIsTaken) {
   EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + newest.string() + ": is truncated"));
   EXPECT_THAT(outcome.err, HasSubstr("; taking " + folder + "/checkpoints/step-"));
   EXPECT_EQ(count_lines(outcome.err.substr(0, outcome.err.find("instead") + 8)), 1);
-}
-
-TEST(Data, WritesTheToyLanguageAndWhatIsKnownAboutIt) {
-  const std::string folder = fresh_path("language"), again = fresh_path("language"),
-                    other = fresh_path("language");
-  const auto write = [](const std::string& out, const char* seed) {
-    return run(
-        {"data", "grammar", "--out", out, "--size", "30", "--seed", seed, "--splits", "train,depth-valid"});
-  };
-  const Outcome first = write(folder, "3");
-  EXPECT_EQ(first.status, 0) << first.err;
-  const std::vector<std::string> sources = lines_of(read_text(folder + "/train.en")),
-                                 targets = lines_of(read_text(folder + "/train.de")),
-                                 annotations = lines_of(read_text(folder + "/annotations.jsonl"));
-  ASSERT_EQ(sources.size(), 30u);
-  ASSERT_EQ(targets.size(), 30u);
-  EXPECT_EQ(lines_of(read_text(folder + "/depth-valid.de")).size(), 200u);
-  ASSERT_EQ(annotations.size(), 230u);
-  for (std::size_t i = 0; i < 30; ++i) {
-    const json line = json::parse(annotations[i]);
-    EXPECT_EQ(line["split"], "train");
-    EXPECT_EQ(line["index"], i);
-    EXPECT_EQ(line["source"], sources[i]);
-    EXPECT_EQ(line["target"], targets[i]);
-    EXPECT_EQ(line["target_tree"]["heads"].size(),
-              lines_of(targets[i]).size() +
-                  static_cast<std::size_t>(std::count(targets[i].begin(), targets[i].end(), ' ')));
-    for (const json& phenomenon : line["phenomena"]) EXPECT_NE(phenomenon["contrast"], targets[i]);
-  }
-  EXPECT_EQ(json::parse(annotations[30])["split"], "depth-valid");
-
-  // The same seed gives the same bytes, another seed others, and nothing is lost.
-  EXPECT_EQ(write(again, "3").status, 0);
-  EXPECT_EQ(write(other, "4").status, 0);
-  EXPECT_EQ(read_text(again + "/annotations.jsonl"), read_text(folder + "/annotations.jsonl"));
-  EXPECT_NE(read_text(other + "/train.en"), read_text(folder + "/train.en"));
-  const Outcome refused = write(folder, "4");
-  EXPECT_EQ(refused.status, 4);
-  EXPECT_THAT(refused.err,
-              HasSubstr("/annotations.jsonl: exists already; give another --out, or --overwrite"));
-  EXPECT_EQ(count_lines(refused.err), 1);
-  EXPECT_EQ(lines_of(read_text(folder + "/train.en")), sources);
-}
-
-TEST(Data, KeepsAFolderOfTheToyLanguageConsistent) {
-  const std::string folder = fresh_path("language");
-  const auto write = [&](const char* split) {
-    return run({"data", "grammar", "--out", folder, "--size", "20", "--splits", split, "--overwrite"});
-  };
-  const auto files = [&] {
-    std::set<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
-    return names;
-  };
-  using ::testing::ElementsAre;
-  EXPECT_EQ(write("train").err, "polyhead: wrote train and its annotations to " + folder + "\n");
-  std::ofstream(folder + "/notes.txt") << "mine";
-  // No split stays that the annotations do not have; what is not the command's does.
-  EXPECT_EQ(write("depth-valid").status, 0);
-  EXPECT_THAT(files(), ElementsAre("annotations.jsonl", "depth-valid.de", "depth-valid.en", "notes.txt"));
-  // Nothing is half there after a failure.
-  const std::string before = read_text(folder + "/annotations.jsonl");
-  fs::create_directories(folder + "/annotations.jsonl.partial/in the way");
-  EXPECT_EQ(write("length-valid").status, 4);
-  EXPECT_THAT(files(), ElementsAre("annotations.jsonl", "annotations.jsonl.partial", "depth-valid.de",
-                                   "depth-valid.en", "notes.txt"));
-  EXPECT_EQ(read_text(folder + "/annotations.jsonl"), before);
-}
-
-TEST(Data, PrintsTheDistributionOfTheToyLanguage) {
-  const Arguments command{"data", "grammar",  "--statistics",          "--size",
-                          "200",  "--splits", "train,attractors-valid"};
-  Arguments as_json = command;
-  as_json.emplace_back("--json");
-  const Outcome table = run(command), object = run(as_json);
-  EXPECT_THAT(table.out, AllOf(HasSubstr("verb_final"), HasSubstr("pairs by source tokens"),
-                               HasSubstr("train, target:")));
-  const json report = json::parse(object.out);
-  EXPECT_EQ(report["train"]["pairs"], 200);
-  std::int64_t pairs = 0;
-  for (const auto& [attractors, count] : report["attractors-valid"]["attractors"].items()) {
-    EXPECT_THAT(attractors, ::testing::AnyOf("2", "3"));
-    pairs += count.get<std::int64_t>();
-  }
-  EXPECT_EQ(pairs, 200);
-  EXPECT_EQ(report["train"]["source_words"]["."], 200);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -46,10 +47,18 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::int64_t count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
 std::vector<nlohmann::json> read_json_lines(const std::string& path) {
   std::vector<nlohmann::json> lines;
-  std::istringstream text(read_text(path));
-  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  for (const std::string& line : lines_of(read_text(path))) lines.push_back(nlohmann::json::parse(line));
   return lines;
 }
 

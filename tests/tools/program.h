@@ -28,6 +28,9 @@ const std::string& scratch_folder();
 std::string fresh_path(const std::string& name);
 
 std::string read_text(const std::string& path);
+std::vector<std::string> lines_of(const std::string& text);
+/// Line ends.
+std::int64_t count_lines(const std::string& text);
 /// A value a line.
 std::vector<nlohmann::json> read_json_lines(const std::string& path);
 /// Writes a file of its own and gives its path.
