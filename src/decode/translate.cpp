@@ -10,8 +10,9 @@
 namespace polyhead::decode {
 namespace {
 
-/// Rows whose log-probabilities are in memory at the same time.
-constexpr std::int64_t block_rows = 128;
+/// Rows whose log-probabilities are made at the same time: of 10,000 pieces they stay near a core, and products of more rows
+/// are hardly faster.
+constexpr std::int64_t block_rows = 32;
 
 /// The searches of the sentences of a batch, advanced together.
 class BatchDecoder {

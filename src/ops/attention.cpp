@@ -99,6 +99,16 @@ struct Call {
     return rows;
   }
 
+  /// Has the keys and values of a sentence on their way to the cache.
+  void prefetch(std::int64_t sentence) const {
+    const Segment& keys = op.key_segments[sentence];
+    for (const Tensor* t : {&k, &v}) {
+      const auto* begin = reinterpret_cast<const char*>(t->as<T>() + keys.begin * t->cols());
+      const auto bytes = keys.length * t->cols() * static_cast<std::int64_t>(sizeof(T));
+      for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(begin + line);
+    }
+  }
+
   bool is_long(std::int64_t sentence) const { return op.key_segments[sentence].length > longest_kept; }
   std::int64_t kept_head(std::int64_t sentence) const {
     return kept_size<T>(op.query_segments[sentence].length, op.key_segments[sentence].length, value_dim);
@@ -161,6 +171,8 @@ void forward_all(const Call<T>& call, T* kept, const Tensor& y) {
       forward_long(call.exec.scratch, head, kept + place, out);
     } else {
       const bool few = head.queries < queries_worth_a_transpose;
+      // A step of decoding has too little to do with what it reads to hide the way from memory.
+      if (few && a == 0 && s + 1 < op.query_segments.count()) call.prefetch(s + 1);
       if (!few && a % call.group() == 0)
         kernels::transpose(head.keys, head.key_dim, head.k.data, head.k.stride, transposed,
                            simd::round_up<T>(head.keys));

@@ -1,5 +1,6 @@
 #include "polyhead/nn/attention/kv_cache.h"
 
+#include <cstring>
 #include <limits>
 
 namespace polyhead::nn {
@@ -13,10 +14,19 @@ std::int64_t checked_rows(std::int64_t slots, std::int64_t capacity) {
   return slots * capacity;
 }
 
-/// Copies rows; without heads they have no columns.
+/// Copies whole rows between matrices of as many columns, of which there are none without heads.
 void copy_rows(const Tensor& from, std::int64_t first, const Tensor& to, std::int64_t at,
                std::int64_t count) {
-  if (to.cols() > 0) copy(from.slice_rows(first, count), to.slice_rows(at, count));
+  const std::int64_t bytes = to.cols() * static_cast<std::int64_t>(size_of(to.dtype));
+  if (bytes > 0)
+    std::memcpy(static_cast<std::byte*>(to.data) + at * bytes,
+                static_cast<const std::byte*>(from.data) + first * bytes,
+                static_cast<std::size_t>(count * bytes));
+}
+
+void check_rows(const Tensor& rows, const Tensor& cache) {
+  require(rows.cols() == cache.cols() && rows.dtype == cache.dtype, "a decoding cache of ", name(cache.dtype),
+          cache.shape, " was given rows of ", name(rows.dtype), rows.shape);
 }
 
 }  // namespace
@@ -31,12 +41,15 @@ KvCache::KvCache(Arena& arena, std::int64_t slots, std::int64_t capacity, std::i
 }
 
 void KvCache::append(const KeyValues& rows, std::span<const std::int32_t> slots) {
+  const Tensor &keys = rows.keys.value(), &values = rows.values.value();
+  check_rows(keys, keys_);
+  check_rows(values, values_);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     Segment& s = segments_[slots[i]];
     require(s.length < capacity_, "decoding past the ", capacity_, " rows of the cache");
     const auto row = static_cast<std::int64_t>(i);
-    copy_rows(rows.keys.value(), row, keys_, s.begin + s.length, 1);
-    copy_rows(rows.values.value(), row, values_, s.begin + s.length, 1);
+    copy_rows(keys, row, keys_, s.begin + s.length, 1);
+    copy_rows(values, row, values_, s.begin + s.length, 1);
     ++s.length;
   }
 }
