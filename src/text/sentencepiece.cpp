@@ -65,17 +65,36 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::string model_;
 };
 
-class Lines final : public sentencepiece::SentenceIterator {
+/// What of `rest`, which is not empty, is learned from in one piece: up to a space where there is one.
+std::string_view first_part(std::string_view rest) {
+  int length = 0;
+  std::size_t space = 0;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    const bool begins_code_point = (rest[i] & 0xC0) != 0x80;
+    if (begins_code_point && ++length > longest_learned_line) return rest.substr(0, space > 0 ? space : i);
+    if (rest[i] == ' ') space = i;
+  }
+  return rest;
+}
+
+/// The parts of all lines one after the other; the empty line is none.
+class Parts final : public sentencepiece::SentenceIterator {
  public:
-  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
-  bool done() const override { return next_ == lines_.size(); }
-  void Next() override { ++next_; }
-  const std::string& value() const override { return lines_[next_]; }
+  explicit Parts(const std::vector<std::string>& lines) : lines_(lines), line_(lines.begin()) { Next(); }
+  bool done() const override { return part_.empty(); }
+  void Next() override {
+    for (; rest_.empty() && line_ != lines_.end(); ++line_) rest_ = *line_;
+    part_ = rest_.empty() ? "" : first_part(rest_);
+    rest_.remove_prefix(part_.size());
+  }
+  const std::string& value() const override { return part_; }
   sentencepiece::util::Status status() const override { return {}; }
 
  private:
   const std::vector<std::string>& lines_;
-  std::size_t next_ = 0;
+  std::vector<std::string>::const_iterator line_;
+  std::string_view rest_;
+  std::string part_;
 };
 
 /// The number that follows `words` in the library's message.
@@ -112,14 +131,14 @@ std::unique_ptr<Tokenizer> learn_sentencepiece(const TokenizerConfig& config,
       {"character_coverage", "1.0"},
       // Lines come from the Normalizer.
       {"normalization_rule_name", "identity"},
-      // The library leaves out longer lines.
+      // The library leaves out longer ones.
       {"max_sentence_length", "1000000000"},
       // Fixed, because sums over the text depend on it in their last bits.
       {"num_threads", "4"},
       // Fatal messages only; errors come back as a status.
       {"minloglevel", "3"},
   };
-  Lines iterator(lines);
+  Parts iterator(lines);
   std::string model;
   // Without a model_prefix and with `model` the library writes no files, and no prefix gets into the model.
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &model);

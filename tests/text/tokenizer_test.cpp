@@ -111,6 +111,17 @@ TEST(SentencePiece, KeepsRareCharactersAndLongLines) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(longest)), longest);
 }
 
+TEST(SentencePiece, LearnsFromAWordOfAMegabyte) {
+  std::string word;
+  for (int i = 0; i < 500'000; ++i) word += "é";
+  std::vector<std::string> lines = small_text();
+  lines.push_back("the " + word + " ends");
+  for (const auto type : {ModelType::unigram, ModelType::bpe}) {
+    const auto tokenizer = learn_tokenizer(config("sentencepiece", 45, type), lines);
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(lines.back())), lines.back());
+  }
+}
+
 TEST(SentencePiece, ControlPiecesInTextAreText) {
   const auto tokenizer = learn_tokenizer(config("sentencepiece", 39), small_text());
   EXPECT_THAT(tokenizer->encode("the </s> cat <s>"), ::testing::Not(::testing::Contains(eos_id)));
