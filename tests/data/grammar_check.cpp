@@ -121,7 +121,7 @@ const VerbForms verb_table[] = {
 };
 
 /// What a finite form agrees with.
-enum Agreement : unsigned { first_singular = 1, third_singular = 2, plurals = 4 };
+enum Agreement : unsigned { first_singular = 1, third_singular = 2, plurals = 4, second_plural = 8 };
 
 enum class Helper { none, haben, sein, modal };
 
@@ -201,7 +201,7 @@ void add_small_words(Table& table) {
   pronoun("es", "nNA", third_singular);
   pronoun("ihn", "mA", 0);
   pronoun("ihm", "mD nD", 0);
-  pronoun("ihr", "fD", 0);
+  pronoun("ihr", "fD pN", second_plural);
   pronoun("ihnen", "pD", 0);
   for (const char* form : {"in", "auf", "unter", "hinter", "neben"}) table[form].two_way = true;
   table["mit"].with = true;
@@ -222,6 +222,9 @@ void add_verbs(Table& table) {
       table[finite[i]].finite[v] |= agreements[i];
       table[last[i]].last[v] |= agreements[i];
     }
+    // "dankt" goes with er and with ihr.
+    if (finite[1] + "en" == finite[2].substr(0, finite[2].size() - 2) + "ten")
+      table[finite[1]].finite[v] |= second_plural, table[last[1]].last[v] |= second_plural;
     table[last[2]].infinitive |= 1U << v;
     table[verb.participle].participle |= 1U << v;
     if (*verb.particle != 0) table[verb.particle].particle |= 1U << v;
@@ -275,6 +278,8 @@ const Special& special() {
   return s;
 }
 
+bool is_feminine(std::string_view name) { return name.ends_with('a'); }
+
 /// Adjectives after der, ein or kein, or nothing, by ending.
 Cells adjective_cells(char article, int ending) {
   static const std::array<Cells, 5> weak{0, cells("mN fNA nNA"), cells("mAD fD nD pNAD"), 0, 0};
@@ -294,7 +299,7 @@ struct Phrase {
   bool indefinite = false, negative = false;
   bool definite = false;  ///< with der; not a pronoun
   bool located = false;   ///< with where it is after it
-  bool es = false;
+  bool known = false;     ///< a pronoun that can stand for what one may "wissen"
 };
 
 /// What is between subject and verb: pronoun, adverb, instrument, object, nicht, place, in this order.
@@ -320,6 +325,7 @@ class Parser {
       if (!ends.has(i)) continue;
       if (is(i, "und")) ends.add(main_clause(i + 1));
       if (free_ && is(i, ",")) ends.add(of_demonstrative(i + 1));
+      if (free_ && is(i, ",")) ends.add(of_any_noun(i + 1));
     }
     return ends.has(last);
   }
@@ -352,7 +358,9 @@ class Parser {
         if (!is(first.end, ",") || !is(first.end + 1, "sondern")) continue;
         for (Phrase second : common_phrases(first.end + 2, inner)) {
           second.cells &= static_cast<Cells>((first.cells & accusative ? accusative : 0) |
-                                             (first.cells & dative ? dative : 0));
+                                             (first.cells & dative ? dative : 0) |
+                                             (free_ && (first.cells & nominative) ? nominative : 0));
+          if (free_) second.agreement |= first.agreement;  // the verb may be that of either
           second.negative = true;
           if (second.cells != 0) found.push_back(second);
         }
@@ -362,8 +370,8 @@ class Parser {
     return found;
   }
 
-  Phrases common_phrases(int i, bool inner) {
-    Phrases found;
+  /// Article, adjectives and noun; cells are 0 where there is none.
+  Phrase noun_group(int i) const {
     Phrase phrase;
     char article = 0;
     phrase.cells = plural;  // without an article only a plural can be
@@ -373,7 +381,7 @@ class Parser {
     }
     for (; at(i).ending > 0; ++i) phrase.cells &= adjective_cells(article, at(i).ending);
     phrase.cells &= at(i).noun;
-    if (phrase.cells == 0) return found;
+    if (phrase.cells == 0) return phrase;
     phrase.lemma = at(i).lemma;
     phrase.kind = noun_table[phrase.lemma].kind;
     phrase.indefinite = article == 0 || article == 'e';
@@ -381,7 +389,18 @@ class Parser {
     phrase.definite = article == 'd';
     phrase.end = i + 1;
     finish(phrase);
+    return phrase;
+  }
+
+  Phrases common_phrases(int i, bool inner) {
+    Phrases found;
+    const Phrase phrase = noun_group(i);
+    if (phrase.cells == 0) return found;
     if (phrase.lemma != special().plant && phrase.lemma != special().factory) found.push_back(phrase);
+    if (free_ && is(phrase.end, "der") && (at(phrase.end + 1).noun & plural) != 0) {
+      found.push_back(phrase);  // of many
+      found.back().end += 2;
+    }
     add_attributes(phrase, inner, found);
     add_relatives(phrase, found);
     return found;
@@ -425,6 +444,7 @@ class Parser {
       relative.cells = pronoun;
       relative.kind = host.kind;
       relative.lemma = host.lemma;
+      relative.definite = true;
       finish(relative);
       const Ends ends = relative_clause(i + 1, relative);
       for (int end = 0; end <= static_cast<int>(words_.size()); ++end) {
@@ -491,6 +511,27 @@ class Parser {
     demonstrative.kind = person | animal | other;
     finish(demonstrative);
     return second_verb(i + 1, &demonstrative);
+  }
+
+  /// A relative clause that has moved away from its noun to the end.
+  Ends of_any_noun(int i) {
+    Ends ends;
+    if (at(i).relative == 0) return ends;
+    for (int begin = 0; begin < i - 1; ++begin) {
+      Phrase host = noun_group(begin);
+      if (at(begin).name)
+        host = {begin + 1, is_feminine(at(begin).text) ? cells("fN") : cells("mN"), 0, person};
+      if (begin > 0 && (at(begin - 1).article != 0 || at(begin - 1).ending > 0)) continue;
+      for (int g = 0; g < 4; ++g) {
+        Phrase relative = host;
+        relative.cells = at(i).relative & column(g);
+        if (relative.cells == 0 || (host.cells & column(g)) == 0) continue;
+        relative.definite = true;
+        finish(relative);
+        ends.add(relative_clause(i + 1, relative));
+      }
+    }
+    return ends;
   }
 
   Ends main_clause(int i) {
@@ -563,8 +604,11 @@ class Parser {
       if (with_helper(helper, last, v))
         add_after(ends, v, helper.helper_agreement, subject, middle, middle.end + 2, false);
     }
-    if (last.ending == 0 && helper.helper == Helper::sein && copula(helper.helper_agreement, subject, middle))
-      ends.add(middle.end + 2);
+    if (last.ending == 0 && helper.helper == Helper::sein) {
+      const bool well = free_ && last.text == "gut" && (subject.cells & dative) != 0 &&
+                        (helper.helper_agreement & third_singular) != 0 && !middle.has_object;
+      if (well || copula(helper.helper_agreement, subject, middle)) ends.add(middle.end + 2);
+    }
     return ends;
   }
 
@@ -630,18 +674,18 @@ class Parser {
       case Frame::directed:
         return (governed & accusative) && middle.has_place && (any_place || (middle.place & accusative));
       case Frame::clausal:
-        if (free_ && middle.has_object) return is_known(verb, middle);
+        if (free_ && middle.has_object) return (subject.kind & person) != 0 && is_known(verb, middle);
         break;
     }
     return !middle.has_object && !middle.has_place;
   }
 
-  /// What one may "wissen" besides clauses: a place to go to, who is where, and es.
+  /// What one may "wissen" besides clauses: somebody or something to go to, who is where, es and sie.
   static bool is_known(const VerbForms& verb, const Middle& middle) {
     const Phrase& object = middle.object;
-    const bool place = special().is_place(object.lemma) && !object.definite;
+    const bool some = object.lemma >= 0 && !object.definite;
     return std::string_view(verb.participle) == "gewusst" && (object.cells & accusative) &&
-           (object.es || object.located || place || middle.after_place || middle.has_place);
+           (object.known || object.located || some || middle.after_place || middle.has_place);
   }
 
   std::vector<Middle> middles(int i, bool object) {
@@ -652,7 +696,7 @@ class Parser {
     if (object && at(i).pronoun != 0) {
       middle.has_object = middle.pronoun = true;
       middle.object = {i + 1, at(i).pronoun, at(i).pronoun_agreement, person};
-      middle.object.es = is(i, "es");
+      middle.object.known = is(i, "es") || is(i, "sie");
       middle.end = i + 1;
       add_middle(middle, false, found);
     }

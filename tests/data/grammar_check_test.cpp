@@ -275,8 +275,9 @@ bool differs_rightly(const Pair& pair, const Probe& p) {
     case Phenomenon::particles:
     case Phenomenon::relatives:
     case Phenomenon::pronouns:
-    case Phenomenon::senses:
       return one;
+    case Phenomenon::senses:  // of verbs: nothing but sense tells a Pflanze in a garden from a Fabrik
+      return one && !is_noun(word);
     case Phenomenon::verb_final:
     case Phenomenon::inversion:
     case Phenomenon::bracket:
@@ -302,6 +303,8 @@ char gender_of_pronoun(const std::string& word) {
 }
 
 bool pronoun_is_right(const Pair& pair, const Probe& p) {
+  // After "nicht den Apfel, sondern ein Ei", what is spoken of?
+  if (std::find(pair.target.begin(), pair.target.end(), "sondern") != pair.target.end()) return false;
   // es can be all that was said before.
   const char wrong = gender_of_pronoun(p.contrast[static_cast<std::size_t>(p.slot)]);
   if (wrong == 'n') return false;

@@ -108,10 +108,10 @@ TEST(Grammar, DependenciesAreUniversal) {
 }
 
 TEST(Grammar, SameSeedGivesTheSameBytes) {
-  const std::map<std::string_view, std::uint64_t> committed{{"train", 7147372435816886779u},
-                                                            {"pronouns", 1325301989726353849u},
-                                                            {"length", 1871010464854727547u},
-                                                            {"depth-valid", 1972955685483524535u}};
+  const std::map<std::string_view, std::uint64_t> committed{{"train", 6236018103725909920u},
+                                                            {"pronouns", 10345284752956799477u},
+                                                            {"length", 3560070030796501902u},
+                                                            {"depth-valid", 9200663084000762788u}};
   for (const auto& [split, expected] : committed) {
     std::uint64_t all = 0;
     for (const Pair& pair : generate(split, 300, 7)) all = RngKey{all}.fold(digest(pair)).value;
@@ -126,7 +126,7 @@ TEST(Grammar, IsThatOfItsVersion) {
   std::uint64_t all = 0;
   for (const Split& split : splits())
     for (const Pair& pair : generate(split.name, 150, 11)) all = RngKey{all}.fold(digest(pair)).value;
-  EXPECT_EQ(std::make_pair(version, all), std::make_pair(2, 2201930091049983239u));
+  EXPECT_EQ(std::make_pair(version, all), std::make_pair(3, 8225111237274564598u));
 }
 
 TEST(Grammar, ALongerSplitBeginsAsAShorterOne) {
@@ -261,7 +261,7 @@ TEST(Grammar, PhenomenaLengthsAndWordsAreSpreadAsDescribed) {
   }
   // Percent of the sentences.
   const std::vector<std::pair<int, int>> expected{{30, 45}, {85, 95}, {80, 92}, {35, 50}, {18, 30}, {8, 15},
-                                                  {20, 32}, {12, 20}, {12, 22}, {2, 5},   {12, 22}, {22, 35}};
+                                                  {20, 32}, {12, 20}, {12, 22}, {2, 5},   {12, 22}, {12, 25}};
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const int percent = phenomena[static_cast<Phenomenon>(i)] / 200;
     EXPECT_GE(percent, expected[i].first) << phenomenon_names[i];

@@ -12,7 +12,8 @@ void Finder::visit_clause(int clause, const std::vector<int>& hosts) {
   };
   const int verb = node.child(Role::verb), finite = finite_verb(node), negation = node.child(Role::negation);
   const bool subordinate = node.order == Order::subordinate, inverted = node.order == Order::inverted;
-  if (inverted) reorder(Phenomenon::inversion, finite, tree_[verb].cue, Order::finite_late);
+  if (inverted && !may_be_genitive(clause))
+    reorder(Phenomenon::inversion, finite, tree_[verb].cue, Order::finite_late);
   // With nothing but adverbs and phrases that are not needed the wrong order is right too: they can follow.
   const bool object = node.has(Role::object) || node.has(Role::clitic);
   const bool relative = node.clause == ClauseKind::relative;
@@ -33,11 +34,30 @@ void Finder::visit_clause(int clause, const std::vector<int>& hosts) {
   add_verb_sense(clause, hosts);
 }
 
+bool Finder::may_be_genitive(int clause) const {
+  const Node& node = tree_[clause];
+  if (!node.has(Role::front) || !node.has(Role::subject)) return false;
+  const Node &front = tree_[node.child(Role::front)], &subject = tree_[node.child(Role::subject)];
+  if (front.kind != Kind::prepositional_phrase || subject.kind != Kind::noun_phrase ||
+      !subject.has(Role::determiner) || subject.has(Role::adjective))
+    return false;
+  const Node& noun = tree_[subject.child(Role::noun)];
+  return german_word(tree_[subject.child(Role::determiner)]) == "der" &&
+         german_noun(noun.lexeme, Number::plural, Case::nominative) == german_word(noun);
+}
+
 void Finder::add_agreement(int clause, const std::vector<int>& hosts) {
   const Node& node = tree_[clause];
   const int finite = finite_verb(node), subject = tree_[finite].cue;
   const Node& head = tree_[subject];
   if (head.word == WordKind::pronoun && head.person == Person::third && german_word(head) == "sie") return;
+  // "ihr" is also you, many of them, whose verb has the ending of the third person singular: "dankt ihr".
+  if (!node.compound && head.number == Number::plural && node.has(Role::clitic) &&
+      german_word(tree_[head_of(node.child(Role::clitic))]) == "ihr")
+    return;
+  // "dass Frauen gut ist": how they feel.
+  if (is_good(clause) && node.has(Role::subject) && has_form_of(node.child(Role::subject), Case::dative))
+    return;
   if (may_change_places(clause, other(head.number)) || may_be_of_host(clause, other(head.number), hosts))
     return;
   if (head.word == WordKind::relative && german_word(head) == "die" && may_be_main(clause)) return;
@@ -64,9 +84,15 @@ bool Finder::may_change_places(int clause, Number number) const {
                      : of_relative            ? node.child(Role::mark)
                                               : -1;
   if (object < 0) return false;
-  const Node& head = tree_[head_of(object)];
-  const bool agrees = head.number == number || german_word(head) == "sie";
-  return agrees && has_form_of(object, Case::nominative) && has_form_of(subject, head.grammatical_case);
+  const auto agrees = [&](int phrase) {
+    const Node& head = tree_[head_of(phrase)];
+    return head.number == number || german_word(head) == "sie";
+  };
+  // "nicht das Kind, sondern die Männer": the verb may agree with either.
+  const int corrected = tree_[object].has(Role::other) ? tree_[object].child(Role::other) : object;
+  return (agrees(object) || agrees(corrected)) && has_form_of(object, Case::nominative) &&
+         has_form_of(corrected, Case::nominative) &&
+         has_form_of(subject, tree_[head_of(object)].grammatical_case);
 }
 
 bool Finder::has_form_of(int phrase, Case c) const {
@@ -154,7 +180,7 @@ void Finder::add_verb_sense(int clause, const std::vector<int>& hosts) {
   const Node& node = tree_[clause];
   const int verb = node.child(Role::verb);
   if (tree_[verb].word != WordKind::verb) return;
-  const int sense = other_sense_of_verb(tree_[verb].lexeme);
+  const int sense = other_sense(tree_[verb].lexeme);
   if (sense < 0) return;
   const Verb& right = verbs()[static_cast<std::size_t>(tree_[verb].lexeme)];
   // The subject, or where those of both senses are the same, what the verb has besides.
@@ -166,7 +192,7 @@ void Finder::add_verb_sense(int clause, const std::vector<int>& hosts) {
       cue = tree_[node.child(node.has(Role::object) ? Role::object : Role::clitic)].child(Role::noun);
     else
       cue = node.child(Role::mark);
-    if (right.frame == Frame::transitive && may_be_known_as_fact(clause, hosts)) return;
+    if (right.frame == Frame::transitive && may_be_known_as_fact(clause)) return;
   } else if ((right.subjects & person) != 0 || may_be_of_host(clause, tree_[cue].number, hosts)) {
     return;  // people may eat as animals do, and a host may be one of them
   }
@@ -182,29 +208,29 @@ bool Finder::is_located(int phrase) const {
   return false;
 }
 
-bool Finder::may_be_known_as_fact(int clause, const std::vector<int>& hosts) const {
+bool Finder::may_be_known_as_fact(int clause) const {
   const Node& node = tree_[clause];
-  const auto is_place = [&](int noun) {
-    return tree_[noun].word == WordKind::noun &&
-           (nouns()[static_cast<std::size_t>(tree_[noun].lexeme)].classes & place) != 0;
-  };
   const int front = node.child(Role::front), object = node.child(Role::object);
   if (front >= 0 && tree_[front].kind == Kind::prepositional_phrase) return true;
-  if (node.has(Role::subject) && is_located(node.child(Role::subject))) return true;
-  if (object < 0) {
-    if (!node.has(Role::clitic)) return std::any_of(hosts.begin(), hosts.end(), is_place);
+  if (node.has(Role::clitic)) {
     const Node& pronoun = tree_[head_of(node.child(Role::clitic))];
-    return german_word(pronoun) == "es" || (pronoun.cue >= 0 && is_place(pronoun.cue));
-  }
-  for (const int phrase : {object, static_cast<int>(tree_[object].child(Role::other))}) {
-    if (phrase < 0) continue;
-    const Node& known = tree_[phrase];
-    if (is_located(phrase)) return true;
-    if (is_place(known.child(Role::noun)) &&
-        tree_[known.child(Role::determiner)].determiner != Determiner::definite)
+    if (german_word(pronoun) == "es" || german_word(pronoun) == "sie") return true;
+    if (pronoun.cue >= 0 && tree_[pronoun.cue].word == WordKind::noun &&
+        (nouns()[static_cast<std::size_t>(tree_[pronoun.cue].lexeme)].classes & place) != 0)
       return true;
+  } else if (object < 0) {
+    return true;  // a relative pronoun is
   }
-  return false;
+  const auto may_be = [&](int phrase) {
+    if (phrase < 0 || tree_[phrase].kind != Kind::noun_phrase) return false;
+    const bool noun = tree_[tree_[phrase].child(Role::noun)].word == WordKind::noun;
+    const bool definite = tree_[phrase].has(Role::determiner) &&
+                          tree_[tree_[phrase].child(Role::determiner)].determiner == Determiner::definite;
+    return (noun && !definite) || is_located(phrase);
+  };
+  // The subject may be what is known: "Studenten kennen die Frauen".
+  return may_be(node.child(Role::subject)) || may_be(object) ||
+         (object >= 0 && may_be(tree_[object].child(Role::other)));
 }
 
 }  // namespace polyhead::data::grammar

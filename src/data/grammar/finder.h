@@ -11,6 +11,9 @@ inline int finite_verb(const Node& clause) {
   return clause.child(clause.compound ? Role::auxiliary : Role::verb);
 }
 inline bool is_noun(const Node& node) { return node.word == WordKind::noun || node.word == WordKind::name; }
+inline bool is_weak(const Node& node) {
+  return node.word == WordKind::noun && nouns()[static_cast<std::size_t>(node.lexeme)].weak;
+}
 inline Number other(Number number) { return number == Number::singular ? Number::plural : Number::singular; }
 /// Nouns and names between the two words whose number is not the subject's.
 int attractors_between(const Tree& tree, const Side& target, int subject, int verb);
@@ -24,6 +27,8 @@ class Finder {
  private:
   /// Hosts are the nouns whose phrases the node is in, up to its clause; `governed`: by a preposition.
   void visit(int index, int clause, std::vector<int> hosts = {}, bool governed = false);
+  /// A relative clause at the end may be moved away from its noun, and be of any before it.
+  void add_earlier_nouns(int clause, std::vector<int>& hosts) const;
   int where(int node) const { return node < 0 ? -1 : target_.where[static_cast<std::size_t>(node)]; }
   /// Adds a probe unless the changed tree has the same words.
   Probe* add(Phenomenon phenomenon, int word, int cue, int clause, const Tree& changed);
@@ -41,6 +46,8 @@ class Finder {
   /// The form of another case, or of another gender that no form of the right gender equals. `hosts`: nouns that the
   /// relative clause can follow, which the wrong form must not fit: "the prince beside a queen who".
   void add_relative(int clause, const std::vector<int>& hosts);
+  /// "dem gut ist": who feels well.
+  bool is_good(int clause) const;
   /// "who helps Anna" and "whom Anna helps": names and plurals have the same form in both cases.
   bool has_dative_verb(int clause) const;
   void add_pronoun(int index, int clause);
@@ -61,6 +68,8 @@ class Finder {
   // Clauses.
 
   void visit_clause(int clause, const std::vector<int>& hosts);
+  /// "in den Gärten der Lehrer ...": of the teachers.
+  bool may_be_genitive(int clause) const;
   void add_agreement(int clause, const std::vector<int>& hosts);
   /// Whether a relative clause with a verb in `number` could be of another of the nouns that it can follow.
   bool may_be_of_host(int clause, Number number, const std::vector<int>& hosts) const;
@@ -82,8 +91,8 @@ class Finder {
   void add_wrong_case(int phrase, int cue, int clause);
   void add_verb_sense(int clause, const std::vector<int>& hosts);
   bool is_located(int phrase) const;
-  /// Whether one may "wissen" the object: a place somewhere, who is where, or what "es" is.
-  bool may_be_known_as_fact(int clause, const std::vector<int>& hosts) const;
+  /// Whether one may "wissen" the object: some noun or other ("einen Arzt"), who is where, or what "es" or "sie" is.
+  bool may_be_known_as_fact(int clause) const;
 
   const Tree& tree_;
   const Side& target_;

@@ -158,14 +158,6 @@ const Forms& forms() {
   return made;
 }
 
-template <class Row>
-int other_sense(std::span<const Row> table, int row) {
-  for (std::size_t i = 0; i < table.size(); ++i)
-    if (static_cast<int>(i) != row && table[i].english == table[static_cast<std::size_t>(row)].english)
-      return static_cast<int>(i);
-  return -1;
-}
-
 }  // namespace
 
 std::span<const Noun> nouns() { return noun_table; }
@@ -184,8 +176,12 @@ std::span<const Adverb> adverbs() { return adverb_table; }
 std::span<const Words> adjectives() { return adjective_table; }
 std::span<const Words> subordinators() { return subordinator_table; }
 
-int other_sense_of_noun(int noun) { return other_sense(nouns(), noun); }
-int other_sense_of_verb(int verb) { return other_sense(verbs(), verb); }
+int other_sense(int verb) {
+  const auto row = static_cast<std::size_t>(verb);
+  for (std::size_t i = 0; i < std::size(verb_table); ++i)
+    if (i != row && verb_table[i].english == verb_table[row].english) return static_cast<int>(i);
+  return -1;
+}
 
 std::string_view german_article(Determiner determiner, Gender gender, Number number, Case c) {
   switch (determiner) {

@@ -91,8 +91,7 @@ std::span<const std::pair<std::string_view, std::string_view>> adjectives();
 std::span<const std::pair<std::string_view, std::string_view>> subordinators();  // because, although
 
 /// The other sense of a word: a row of the same English word, or -1.
-int other_sense_of_noun(int noun);
-int other_sense_of_verb(int verb);
+int other_sense(int verb);
 
 enum class Determiner : std::uint8_t { definite, indefinite, negative, none };
 enum class VerbForm : std::uint8_t { infinitive, finite, participle };

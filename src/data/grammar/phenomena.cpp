@@ -30,6 +30,7 @@ void Finder::visit(int index, int clause, std::vector<int> hosts, bool governed)
   if (node.kind == Kind::word) return visit_word(index, clause);
   if (node.kind == Kind::clause) {
     clause = index;
+    if (node.clause == ClauseKind::relative && is_last(index)) add_earlier_nouns(index, hosts);
     visit_clause(index, hosts);
     if (node.clause == ClauseKind::relative) add_relative(clause, hosts);
     hosts.clear();
@@ -39,6 +40,15 @@ void Finder::visit(int index, int clause, std::vector<int> hosts, bool governed)
   }
   for (const int child : node.children)
     if (child >= 0) visit(child, clause, hosts, node.kind == Kind::prepositional_phrase);
+}
+
+void Finder::add_earlier_nouns(int clause, std::vector<int>& hosts) const {
+  const int end = where(tree_[clause].child(Role::mark));
+  for (int i = 0; i < end; ++i) {
+    const int node = target_.nodes[static_cast<std::size_t>(i)];
+    if (is_noun(tree_[node]) && std::find(hosts.begin(), hosts.end(), node) == hosts.end())
+      hosts.push_back(node);
+  }
 }
 
 Probe* Finder::add(Phenomenon phenomenon, int word, int cue, int clause, const Tree& changed) {
@@ -95,7 +105,7 @@ void Finder::add_relative(int clause, const std::vector<int>& hosts) {
         for (const Case c : {Case::nominative, Case::accusative, Case::dative}) {
           const Node& noun = tree_[host];
           // "den Prinzen" may be one prince or many.
-          const bool possible = number == noun.number || nouns()[static_cast<std::size_t>(noun.lexeme)].weak;
+          const bool possible = number == noun.number || is_weak(noun);
           if (possible && (c != Case::dative || dative_verb) &&
               german_relative(noun.gender, number, c) == form)
             return true;
@@ -104,7 +114,7 @@ void Finder::add_relative(int clause, const std::vector<int>& hosts) {
   };
   Node wrong = node;
   wrong.grammatical_case = Case::dative;
-  const bool of_case = where(index) % 2 == 0 && !dative_verb && !fits(german_word(wrong));
+  const bool of_case = where(index) % 2 == 0 && !dative_verb && !is_good(clause) && !fits(german_word(wrong));
   if (!of_case) {
     wrong = node;
     for (const Gender gender : {Gender::masculine, Gender::feminine, Gender::neuter})
@@ -132,6 +142,11 @@ bool Finder::may_be_main(int relative_clause) const {
   return is_last(relative_clause) && where(finite_verb(node)) == where(node.child(Role::mark)) + 1;
 }
 
+bool Finder::is_good(int clause) const {
+  const Node& verb = tree_[tree_[clause].child(Role::verb)];
+  return verb.word == WordKind::predicate && german_word(verb) == "gut";
+}
+
 bool Finder::has_dative_verb(int clause) const {
   const Node& verb = tree_[tree_[clause].child(Role::verb)];
   return verb.word == WordKind::verb && verbs()[static_cast<std::size_t>(verb.lexeme)].frame == Frame::dative;
@@ -139,6 +154,8 @@ bool Finder::has_dative_verb(int clause) const {
 
 void Finder::add_pronoun(int index, int clause) {
   const Node& node = tree_[index];
+  if (std::any_of(tree_.nodes.begin(), tree_.nodes.end(), [](const Node& n) { return n.has(Role::other); }))
+    return;
   const auto refers = [&](Gender gender) {  // to something else
     return std::any_of(tree_.nodes.begin(), tree_.nodes.end(), [&](const Node& n) {
       const bool other = n.word == WordKind::pronoun && n.person == Person::third && &n != &node;
@@ -157,13 +174,6 @@ void Finder::visit_noun_phrase(int phrase, int clause, bool governed) {
   const int noun = tree_[phrase].child(Role::noun), determiner = tree_[phrase].child(Role::determiner);
   if (tree_[noun].word != WordKind::noun) return;
   if (where(determiner) >= 0) add_article(determiner, noun, clause, governed);
-  const int sense = other_sense_of_noun(tree_[noun].lexeme);
-  if (sense >= 0) {
-    const int context =
-        tree_[tree_[tree_[phrase].child(Role::attribute)].child(Role::inner)].child(Role::noun);
-    add_changed(Phenomenon::senses, noun, context, clause,
-                [&](Tree& t) { t[noun].lexeme = static_cast<std::int16_t>(sense); });
-  }
 }
 
 bool Finder::fits(std::string_view article, Determiner determiner, const Node& noun, std::optional<Case> c) {

@@ -15,7 +15,7 @@ namespace polyhead::data::grammar {
 
 /// Of the language: it goes up with every change of any pair of any split, or of what is known about it. Results of models
 /// of one version are not those of another (experiment::cell_id).
-inline constexpr int version = 2;
+inline constexpr int version = 3;
 
 /// What a split is for: training and choosing and testing on the same distribution (train, valid, test), one phenomenon,
 /// one generalisation, or choosing settings for that.
