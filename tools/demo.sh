@@ -15,8 +15,8 @@ polyhead=build/release/polyhead
 "$polyhead" evaluate "$run" --split test --metrics exact_match,chrf,loss
 echo
 "$polyhead" data grammar --out "$run/sentences" --splits test --overwrite
-head -n 4 "$run/sentences/test.en" >"$run/sentences/some.en"
-"$polyhead" translate "$run" <"$run/sentences/some.en" | paste -d '\n' "$run/sentences/some.en" -
+head -n 4 "$run/sentences/test.en" >"$run/some.en"
+"$polyhead" translate "$run" <"$run/some.en" | paste -d '\n' "$run/some.en" -
 echo
 "$polyhead" ablate experiments/demo/experiment.yaml --out "${run}_heads"
 "$polyhead" report "${run}_heads"

@@ -90,6 +90,76 @@ void sync_folder(const std::string& path) {
   if (retry([&] { return ::fsync(file.id()); }) < 0 && errno != EINVAL) fail(path, "sync the folder", errno);
 }
 
+/// The folder that is written before it takes the place of `path`; afterwards, what was there. Removed at the end.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const std::string& path)
+      : path_(path), temporary_(concat(path, temporary_mark, "polyhead")) {
+    std::error_code error;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+    if (error) fail(path_, "make the folder above", error.value());
+    if (std::filesystem::exists(path_)) before_ = locked(path_);
+    if (::mkdir(temporary_.c_str(), 0777) < 0 && errno != EEXIST) fail(path_, "create", errno);
+    try {
+      own_ = locked(temporary_);
+      clear();
+    } catch (...) {
+      ::rmdir(temporary_.c_str());  // unless there is something in it
+      throw;
+    }
+  }
+  ~TemporaryFolder() {
+    try {
+      if (!removed_) remove();
+    } catch (const FileError&) {  // the next call for `path` will
+    }
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  void add(const NamedContent& content) {
+    File file(temporary_ + '/' + content.name, O_WRONLY | O_CREAT | O_EXCL, 0666, path_ + '/' + content.name);
+    file.write(content.bytes);
+    file.sync();
+    file.close();
+  }
+  void exchange() {
+    const unsigned how = before_ ? RENAME_EXCHANGE : RENAME_NOREPLACE;
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), how) < 0)
+      fail(path_, "replace", errno);
+    removed_ = !before_;
+    sync_folder(path_);
+    if (before_) remove();
+  }
+
+ private:
+  std::unique_ptr<File> locked(const std::string& folder) const {
+    auto file = std::make_unique<File>(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, path_);
+    // Where the file system has no locks, one writer at a time is up to the user.
+    require<FileError>(::flock(file->id(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK, path_,
+                       ": is being written by another process");
+    return file;
+  }
+  void clear() const {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(temporary_, error)) {
+      require<FileError>(entry.symlink_status().type() == std::filesystem::file_type::regular,
+                         entry.path().string(), ": is in the way, not a regular file");
+      if (!std::filesystem::remove(entry.path(), error)) fail(entry.path().string(), "remove", error.value());
+    }
+    if (error) fail(temporary_, "list", error.value());
+  }
+  void remove() {
+    clear();
+    if (::rmdir(temporary_.c_str()) < 0) fail(temporary_, "remove", errno);
+    removed_ = true;
+  }
+
+  const std::string path_, temporary_;
+  std::unique_ptr<File> before_, own_;  ///< hold the locks
+  bool removed_ = false;
+};
+
 }  // namespace
 
 File::File(const std::string& path, int flags, mode_t mode, const std::string& name)
@@ -133,6 +203,17 @@ void replace_file(const std::string& path, std::span<const std::byte> bytes) {
   // Last: with it goes the lock that makes other processes wait.
   temporary.file().close();
   sync_folder(path);
+}
+
+void replace_folder(const std::string& path, std::span<const NamedContent> files) {
+  std::error_code error;
+  // Behind a link the folder itself, without a slash at the end.
+  std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
+  if (error) fail(path, "find", error.value());
+  if (!whole.has_filename()) whole = whole.parent_path();
+  TemporaryFolder temporary(whole.string());
+  for (const NamedContent& file : files) temporary.add(file);
+  temporary.exchange();
 }
 
 void remove_temporaries(const std::string& folder, std::span<const std::string_view> names) {

@@ -15,10 +15,6 @@ std::vector<std::string> random_letters(RandomStream& random) {
   return letters;
 }
 
-Dependencies no_heads(std::size_t tokens) {
-  return {std::vector<int>(tokens, -1), std::vector<std::string_view>(tokens)};
-}
-
 void look(Dependencies& tree, std::size_t from, std::size_t at, std::string_view label) {
   tree.heads[from] = static_cast<int>(at);
   tree.labels[from] = label;
@@ -65,6 +61,10 @@ int squared_distance(std::size_t a, std::size_t b) {
 }
 
 }  // namespace
+
+Dependencies no_heads(std::size_t tokens) {
+  return {std::vector<int>(tokens, -1), std::vector<std::string_view>(tokens)};
+}
 
 Pair draw_copy(RandomStream& random) {
   std::vector<std::string> source = random_letters(random);

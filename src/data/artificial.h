@@ -7,6 +7,9 @@
 /// self-attention has to.
 namespace polyhead::data {
 
+/// Of tokens that look at none.
+Dependencies no_heads(std::size_t tokens);
+
 Pair draw_copy(RandomStream& random);
 Pair draw_reverse(RandomStream& random);
 Pair draw_sort(RandomStream& random);

@@ -22,6 +22,8 @@ Pair number_pair(int number) {
   Pair pair;
   pair.source = unicode::split(english_number(number));
   pair.target = unicode::split(german_number(number));
+  pair.source_tree = no_heads(pair.source.size());
+  pair.target_tree = no_heads(pair.target.size());
   return pair;
 }
 

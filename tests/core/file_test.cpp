@@ -50,6 +50,42 @@ class FileTest : public ::testing::Test {
   std::string folder_;
 };
 
+TEST_F(FileTest, FoldersAreReplacedWhole) {
+  const std::vector<NamedContent> first{{"a", "1"}, {"b", "2"}}, second{{"b", "3"}};
+  const std::string folder = path("deep/er/folder");
+  replace_folder(folder, first);
+  EXPECT_EQ(text(folder + "/a") + text(folder + "/b"), "12");
+  replace_folder(folder, second);
+  EXPECT_EQ(text(folder + "/b"), "3");
+  EXPECT_FALSE(fs::exists(folder + "/a"));
+  // What a process that was killed left is taken over.
+  fs::create_directory(folder + ".tmp-polyhead");
+  std::ofstream(folder + ".tmp-polyhead/b") << "half";
+  replace_folder(folder, first);
+  EXPECT_EQ(text(folder + "/b"), "2");
+  EXPECT_EQ(std::distance(fs::directory_iterator(path("deep/er")), fs::directory_iterator()), 1);
+}
+
+TEST_F(FileTest, FoldersInTheWayStay) {
+  const std::vector<NamedContent> files{{"a", "1"}};
+  const std::string folder = path("folder"), temporary = folder + ".tmp-polyhead";
+  fs::create_directories(temporary + "/mine");
+  EXPECT_EQ(error([&] { replace_folder(folder, files); }),
+            temporary + "/mine: is in the way, not a regular file");
+  fs::remove_all(temporary);
+  fs::create_directory(path("other"));
+  fs::create_directory_symlink(path("other"), temporary);
+  EXPECT_THAT(error([&] { replace_folder(folder, files); }),
+              ::testing::HasSubstr(folder + ": cannot open the folder"));
+  EXPECT_TRUE(fs::is_empty(path("other")));
+  fs::remove(temporary);
+  replace_folder(folder, files);
+  const File held(folder, O_RDONLY | O_DIRECTORY);
+  ASSERT_EQ(::flock(held.id(), LOCK_EX), 0);
+  EXPECT_EQ(error([&] { replace_folder(folder, files); }), folder + ": is being written by another process");
+  EXPECT_FALSE(fs::exists(temporary));
+}
+
 TEST_F(FileTest, IsReplacedWhole) {
   replace_file(path("a"), "first");
   EXPECT_EQ(text(path("a")), "first");

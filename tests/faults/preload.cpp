@@ -174,6 +174,15 @@ int rename(const char* from, const char* to) noexcept {
   return static_cast<int>(forward("rename", to, false, SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+  return static_cast<int>(
+      forward("rename", to, false, SYS_renameat2, from_folder, from, to_folder, to, flags));
+}
+
+int rmdir(const char* path) noexcept {
+  return static_cast<int>(forward("remove", path, false, SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR));
+}
+
 int unlink(const char* path) noexcept {
   return static_cast<int>(forward("unlink", path, false, SYS_unlinkat, AT_FDCWD, path, 0));
 }

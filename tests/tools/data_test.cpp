@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "polyhead/data/tasks.h"
 #include "tools/program.h"
@@ -54,7 +54,7 @@ TEST(Data, WritesTheToyLanguageAndWhatIsKnownAboutIt) {
   EXPECT_NE(read_text(other + "/train.en"), read_text(folder + "/train.en"));
   const Outcome refused = write(folder, "4");
   EXPECT_EQ(refused.status, 4);
-  EXPECT_THAT(refused.err, HasSubstr("/train.en: exists already; give another --out, or --overwrite"));
+  EXPECT_THAT(refused.err, HasSubstr(": is not empty; give another --out, or --overwrite"));
   EXPECT_EQ(count_lines(refused.err), 1);
   EXPECT_EQ(lines_of(read_text(folder + "/train.en")), sources);
 }
@@ -88,35 +88,49 @@ TEST(Data, WritesEveryTaskAsTrainingReadsIt) {
   }
 }
 
-TEST(Data, KeepsAFolderOfTheToyLanguageConsistent) {
+TEST(Data, ReplacesNoFolderButItsOwn) {
   const std::string folder = fresh_path("language");
-  const auto write = [&](const char* split) {
-    return run({"data", "grammar", "--out", folder, "--size", "20", "--splits", split, "--overwrite"});
+  const auto write = [&](const char* split, const std::string& to) {
+    return run({"data", "grammar", "--out", to, "--size", "20", "--splits", split, "--overwrite"});
   };
   const auto files = [&] {
-    std::set<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
-    return names;
+    std::map<std::string, std::string> contents;
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.is_regular_file()) contents[entry.path().filename()] = read_text(entry.path());
+    return contents;
   };
-  using ::testing::ElementsAre;
-  EXPECT_EQ(write("train").err, "polyhead: wrote train and its annotations to " + folder + "\n");
+  EXPECT_EQ(write("train", folder).err, "polyhead: wrote train and its annotations to " + folder + "\n");
+  // The whole folder, also through a link, and with a slash.
+  const std::string link = fresh_path("link");
+  fs::create_directory_symlink(folder, link);
+  EXPECT_EQ(write("valid", link + '/').status, 0);
+  EXPECT_TRUE(fs::is_symlink(link));
+  const auto before = files();
+  EXPECT_THAT(before,
+              ::testing::UnorderedElementsAre(::testing::Key("annotations.jsonl"), ::testing::Key("valid.de"),
+                                              ::testing::Key("valid.en")));
+  // Nothing of a user's own is lost, whatever its name.
+  const auto refuses = [&](const std::string& name, const std::string& message) {
+    const Outcome refused = write("train", folder);
+    EXPECT_EQ(refused.status, 4);
+    EXPECT_THAT(refused.err, HasSubstr(folder + '/' + name + message));
+    EXPECT_EQ(count_lines(refused.err), 1);
+    EXPECT_TRUE(fs::exists(folder + '/' + name));
+    fs::remove_all(folder + '/' + name);
+    EXPECT_EQ(files(), before);
+  };
   std::ofstream(folder + "/notes.txt") << "mine";
-  // No split stays that the annotations do not have; what is not the command's does.
-  EXPECT_EQ(write("depth-valid").status, 0);
-  EXPECT_THAT(files(), ElementsAre("annotations.jsonl", "depth-valid.de", "depth-valid.en", "notes.txt"));
-  // Files of a user's own, though they are named as the command's, are neither removed nor replaced.
-  for (const char* name : {"/train.en", "/test.de", "/depth-valid.en.old", "/depth-valid.en.partial"})
-    std::ofstream(folder + name) << "mine";
-  const std::string before = read_text(folder + "/annotations.jsonl");
-  const Outcome refused = write("train");
-  EXPECT_EQ(refused.status, 4);
-  EXPECT_THAT(refused.err, HasSubstr("/train.en: not written by this command"));
-  EXPECT_EQ(read_text(folder + "/annotations.jsonl"), before);
-  EXPECT_EQ(write("length-valid").status, 0);
-  EXPECT_THAT(files(), ElementsAre("annotations.jsonl", "depth-valid.en.old", "depth-valid.en.partial",
-                                   "length-valid.de", "length-valid.en", "notes.txt", "test.de", "train.en"));
-  for (const char* name : {"/train.en", "/test.de", "/depth-valid.en.old", "/depth-valid.en.partial"})
-    EXPECT_EQ(read_text(folder + name), "mine");
+  refuses("notes.txt", ": not written by this command, so the folder is not replaced; give another --out");
+  fs::create_directories(folder + "/train.en/mine");
+  refuses("train.en", ": not written by this command");
+  fs::create_symlink("/none", folder + "/train.de");
+  EXPECT_EQ(write("train", folder).status, 4);
+  EXPECT_TRUE(fs::is_symlink(folder + "/train.de"));
+  fs::remove(folder + "/train.de");
+  std::ofstream(folder + "/annotations.jsonl") << "mine";
+  EXPECT_THAT(write("train", folder).err,
+              HasSubstr("/annotations.jsonl: missing or not written by this command"));
+  EXPECT_EQ(read_text(folder + "/annotations.jsonl"), "mine");
 }
 
 TEST(Data, PrintsTheDistributionOfTheToyLanguage) {

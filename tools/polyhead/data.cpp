@@ -2,7 +2,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "commands.h"
 #include "files.h"
@@ -10,6 +9,7 @@
 #include "model.h"
 #include "phenomena.h"
 #include "polyhead/core/error.h"
+#include "polyhead/core/file.h"
 #include "polyhead/core/parallel.h"
 #include "polyhead/data/grammar/grammar.h"
 #include "polyhead/data/tasks.h"
@@ -90,118 +90,35 @@ Section make_section(const DataOptions& o, const std::string& name) {
   return section;
 }
 
-constexpr const char* annotations_file = "annotations.jsonl";
-/// In the folder, while old files go and new ones come: both, and a list of their splits. The command's own.
-constexpr const char* exchange_folder = ".polyhead-exchange";
-constexpr const char* exchange_list = "list";
+constexpr std::string_view annotations_file = "annotations.jsonl";
+constexpr std::string_view annotations_begin = R"({"split":")";
 
-std::vector<std::string> files_of(const std::vector<std::string>& splits) {
-  std::vector<std::string> files;
-  for (const std::string& split : splits)
-    for (const char* side : {".en", ".de"}) files.push_back(split + side);
-  files.emplace_back(annotations_file);
-  return files;
+/// Whether the command may have written the file.
+bool is_own(const fs::path& file) {
+  if (fs::symlink_status(file).type() != fs::file_type::regular) return false;
+  const std::string name = file.filename().string();
+  return name == annotations_file ||
+         std::any_of(grammar::splits().begin(), grammar::splits().end(), [&](const auto& s) {
+           return name == concat(s.name, ".en") || name == concat(s.name, ".de");
+         });
 }
 
-/// The splits that the command wrote to the folder: those that its annotations name, and those that a run that was killed
-/// had on its way. No other files are ever replaced or removed.
-std::vector<std::string> written_splits(const fs::path& folder) {
-  std::set<std::string> named;
-  std::ifstream annotations(folder / annotations_file), list(folder / exchange_folder / exchange_list);
-  constexpr std::string_view begin = R"({"split":")";
-  for (std::string line; std::getline(annotations, line) && line.starts_with(begin);)
-    named.insert(line.substr(begin.size(), line.find('"', begin.size()) - begin.size()));
-  for (std::string line; std::getline(list, line);) named.insert(line);
-  std::vector<std::string> written;
-  for (const grammar::Split& split : grammar::splits())
-    if (named.contains(std::string(split.name))) written.emplace_back(split.name);
-  return written;
-}
-
-/// Before anything is generated.
-void check_free(const DataOptions& o, const std::vector<std::string>& splits) {
-  if (o.out.empty()) return;
-  const fs::path folder(o.out);
-  require<FileError>(!fs::exists(folder) || fs::is_directory(folder), o.out, ": a file, expected a folder");
-  const std::vector<std::string> written = written_splits(folder);
-  const std::vector<std::string> own = written.empty() ? written : files_of(written);
-  for (const std::string& file : files_of(splits)) {
-    if (!fs::exists(folder / file)) continue;
-    require<FileError>(
-        o.overwrite, o.out, "/", file,
-        ": exists already; give another --out, or --overwrite to replace what the command wrote");
-    require<FileError>(std::find(own.begin(), own.end(), file) != own.end(), o.out, "/", file,
-                       ": not written by this command, so it is not overwritten; give another --out");
-  }
-}
-
-using Files = std::vector<std::pair<std::string, std::string>>;  ///< name, bytes
-
-/// The files of a folder on their way from old to new. Undoes what it did unless done() was reached.
-class Exchange {
- public:
-  explicit Exchange(fs::path folder) : folder_(std::move(folder)), own_(folder_ / exchange_folder) {
-    for (fs::path missing = folder_; !missing.empty() && !fs::exists(missing);
-         missing = missing.parent_path())
-      made_.push_back(missing);
-    try {
-      fs::create_directories(folder_);
-      fs::create_directories(own_ / "old");
-    } catch (...) {
-      undo();
-      throw;
-    }
-  }
-  ~Exchange() {
-    if (!done_) undo();
-  }
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
-
-  /// Writes a file beside those that are there.
-  void write(const std::string& name, const std::string& bytes) { write_output(own_ / name, bytes); }
-  void set_aside(const std::string& name) {
-    if (fs::exists(folder_ / name)) move(name, folder_, own_ / "old");
-  }
-  void put(const std::string& name) { move(name, own_, folder_); }
-  /// Removes what was set aside.
-  void done() {
-    done_ = true;
-    std::error_code ignored;
-    fs::remove_all(own_, ignored);
-  }
-
- private:
-  void undo() {
-    std::error_code ignored;
-    for (auto move = moves_.rbegin(); move != moves_.rend(); ++move)
-      fs::rename(move->second, move->first, ignored);
-    fs::remove_all(own_, ignored);
-    for (const fs::path& path : made_) fs::remove(path, ignored);
-  }
-  void move(const std::string& name, const fs::path& from, const fs::path& to) {
-    std::error_code error;
-    fs::rename(from / name, to / name, error);
-    require<FileError>(!error, (folder_ / name).string(), ": cannot replace: ", error.message());
-    moves_.emplace_back(from / name, to / name);
-  }
-  fs::path folder_, own_;
-  std::vector<fs::path> made_;                        ///< folders, innermost first
-  std::vector<std::pair<fs::path, fs::path>> moves_;  ///< made so far
-  bool done_ = false;
-};
-
-/// All of the files, in place of what the command wrote there before; or when that fails, none, and the folder as it was.
-void write_folder(const fs::path& folder, const std::vector<std::string>& splits, const Files& files) {
-  std::vector<std::string> either = written_splits(folder);
-  for (const std::string& split : splits)
-    if (std::find(either.begin(), either.end(), split) == either.end()) either.push_back(split);
-  Exchange exchange(folder);
-  exchange.write(exchange_list, CLI::detail::join(either, "\n") + '\n');
-  for (const auto& [name, bytes] : files) exchange.write(name, bytes);
-  for (const std::string& name : files_of(either)) exchange.set_aside(name);
-  for (const auto& [name, bytes] : files) exchange.put(name);
-  exchange.done();
+/// The folder is new, or empty, or it holds what the command wrote and nothing else, and that may be replaced.
+void check_free(const DataOptions& o) {
+  if (!fs::exists(fs::symlink_status(o.out))) return;
+  require<FileError>(fs::is_directory(o.out), o.out, ": a file, expected a folder");
+  if (fs::is_empty(o.out)) return;
+  require<FileError>(o.overwrite, o.out,
+                     ": is not empty; give another --out, or --overwrite to replace what the command wrote");
+  for (const auto& entry : fs::directory_iterator(o.out))
+    require<FileError>(is_own(entry.path()), entry.path().string(),
+                       ": not written by this command, so the folder is not replaced; give another --out");
+  std::string begin(annotations_begin.size(), ' ');
+  std::ifstream(fs::path(o.out) / annotations_file)
+      .read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  require<FileError>(
+      begin == annotations_begin, o.out, '/', annotations_file,
+      ": missing or not written by this command, so the folder is not replaced; give another --out");
 }
 
 /// Those asked for, or all that the task has.
@@ -224,22 +141,23 @@ int run_data(const DataOptions& o) {
           ": --out or --statistics is required; see polyhead data --help");
   require(!o.statistics || o.is_grammar(), "data ", o.task, ": --statistics are of the task grammar alone");
   const std::vector<std::string> names = splits_of(o);
-  check_free(o, names);
+  if (!o.out.empty()) check_free(o);  // before anything is generated
   std::vector<Section> sections(names.size());
   parallel_for(o.threads, static_cast<std::int64_t>(names.size()), [&](std::int64_t i, int) {
     const auto at = static_cast<std::size_t>(i);
     sections[at] = make_section(o, names[at]);
   });
   if (!o.out.empty()) {
-    Files files;
+    std::vector<NamedContent> files;
     std::string annotations;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      files.emplace_back(names[i] + ".en", std::move(sections[i].source));
-      files.emplace_back(names[i] + ".de", std::move(sections[i].target));
+      files.push_back({names[i] + ".en", std::move(sections[i].source)});
+      files.push_back({names[i] + ".de", std::move(sections[i].target)});
       annotations += sections[i].annotations;
     }
-    files.emplace_back(annotations_file, std::move(annotations));
-    write_folder(o.out, names, files);
+    files.push_back({std::string(annotations_file), std::move(annotations)});
+    check_free(o);
+    replace_folder(o.out, files);
     complain(names.size() == 1 ? concat("wrote ", names.front(), " and its annotations to ", o.out)
                                : concat("wrote ", names.size(), " splits and their annotations to ", o.out));
   }
@@ -263,8 +181,7 @@ Command add_data(CLI::App& program) {
       ->check(CLI::IsMember(tasks))
       ->type_name("TASK")
       ->required();
-  command->add_option("--out", o->out, "folder to write; files that exist are kept, and the command fails")
-      ->type_name("DIR");
+  command->add_option("--out", o->out, "folder to write: a new one, or an empty one")->type_name("DIR");
   command->add_option("--size", o->size, "pairs of train; the other splits have fixed sizes")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
@@ -275,7 +192,7 @@ Command add_data(CLI::App& program) {
           "some of train, valid, test, or of grammar's " + grammar::split_names() + "; all by default")
       ->delimiter(',');
   command->add_flag("--overwrite", o->overwrite,
-                    "replace what the command wrote to the folder before, all splits, and nothing else");
+                    "replace a folder that holds what the command wrote before, and nothing else");
   CLI::Option* statistics =
       command->add_flag("--statistics", o->statistics,
                         "print how phenomena, lengths and words are distributed in each split of grammar");

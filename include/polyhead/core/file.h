@@ -46,6 +46,16 @@ inline void replace_file(const std::string& path, std::string_view text) {
   replace_file(path, std::as_bytes(std::span(text)));
 }
 
+struct NamedContent {
+  std::string name, bytes;
+};
+
+/// Replaces the folder `path` by one that holds `files` and nothing else, or leaves it as it was: written beside it, to
+/// `path`.tmp-polyhead, then exchanged for it at once (Linux's renameat2); what was in it, which may be regular files alone,
+/// is removed. Makes the folders above it. Of two processes that replace a folder at once the second throws. A process that
+/// is killed leaves the old folder or the new one, and the other beside it until the next call for `path`.
+void replace_folder(const std::string& path, std::span<const NamedContent> files);
+
 /// Removes the files of `folder` that replace_file() left there when a process was killed and that were to replace files
 /// whose names begin with one of `names`; any file, where there are none. Nobody may be replacing one of these.
 void remove_temporaries(const std::string& folder, std::span<const std::string_view> names = {});
