@@ -1,20 +1,35 @@
 #include "polyhead/nn/embedding.h"
 
 #include <cmath>
+#include <vector>
 
 #include "polyhead/ops/dropout.h"
 #include "polyhead/ops/embedding.h"
 
 namespace polyhead::nn {
 
+namespace {
+
+/// Bounds what a configuration alone can take before memory is counted: 192 MiB a table, and a second.
+const Shape& bounded(const Shape& shape) {
+  constexpr std::int64_t most = std::int64_t{1} << 24;
+  require(shape.size() <= most, "model.max_length: ", shape[0], " times d_model ", shape[1],
+          ", expected at most ", most, " with sinusoidal positions");
+  return shape;
+}
+
+}  // namespace
+
 SinusoidalPositions::SinusoidalPositions(const Shape& shape)
-    : f32_(shape, DType::f32), f64_(shape, DType::f64) {
+    : f32_(bounded(shape), DType::f32), f64_(shape, DType::f64) {
   const std::int64_t d = shape[1];
+  std::vector<double> wavelengths;
+  for (std::int64_t feature = 0; feature < d; ++feature)
+    wavelengths.push_back(
+        std::pow(10000.0, static_cast<double>(feature - feature % 2) / static_cast<double>(d)));
   for (std::int64_t i = 0; i < shape.size(); ++i) {
     const std::int64_t position = i / d, feature = i % d;
-    const double angle =
-        static_cast<double>(position) /
-        std::pow(10000.0, static_cast<double>(feature - feature % 2) / static_cast<double>(d));
+    const double angle = static_cast<double>(position) / wavelengths[static_cast<std::size_t>(feature)];
     const double value = feature % 2 == 0 ? std::sin(angle) : std::cos(angle);
     f64_.tensor().as<double>()[i] = value;
     f32_.tensor().as<float>()[i] = static_cast<float>(value);

@@ -41,12 +41,8 @@ const std::vector<NamedArray>& weights_of(const Checkpoint& checkpoint) {
   return checkpoint.ema.empty() ? checkpoint.parameters : checkpoint.ema;
 }
 
-/// The configured model, its parameters without memory. Tables of positions take it at once.
+/// The configured model, its parameters without memory.
 std::unique_ptr<nn::Transformer> declared_model(const Config& config, const text::TextPipeline& pipeline) {
-  constexpr std::int64_t most_positions = std::int64_t{1} << 26;
-  require(std::int64_t{config.model.max_length} * config.model.d_model <= most_positions,
-          "model.max_length: ", config.model.max_length, " times d_model ", config.model.d_model,
-          ", expected at most ", most_positions);
   auto model =
       std::make_unique<nn::Transformer>(config.model, pipeline.source().size(), pipeline.target().size());
   if (config.training.head_gates.lambda > 0) HeadGates::declare(*model);

@@ -537,6 +537,9 @@ TEST_F(HostileCheckpoint, ContentThatIsNoModel) {
   refuses_model("model.max_length: 65536 times d_model 8192", [](Checkpoint& c) {
     c.config = "model: {d_model: 8192, max_length: 65536}\ntraining: {max_steps: 1}";
   });
+  refuses_model("model.max_length: 16385 times d_model 1024, expected at most 16777216", [](Checkpoint& c) {
+    c.config = "model: {d_model: 1024, max_length: 16385}\ntraining: {max_steps: 1}";
+  });
   refuses_model("no parameter output/bias", [](Checkpoint& c) {
     std::erase_if(c.parameters, [](const NamedArray& array) { return array.path == "output/bias"; });
   });
