@@ -172,6 +172,7 @@ TrainResult Trainer::run() {
   std::optional<StopReason> reason = limit_reached();
   // First: what cannot be trained leaves no folder behind that looks like a run.
   if (!reason) expect_memory();
+  if (!reason && options_.stop_requested()) reason = StopReason::signal;
   open_folder();
   begin_ = Clock::now();
   while (!reason) {

@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -116,6 +119,28 @@ TEST(Training, SavesWhenInterrupted) {
     EXPECT_EQ(newest_step(out), static_cast<std::int64_t>(losses(out).size()));
     EXPECT_NO_THROW(train::read_checkpoint(checkpoint(out, newest_step(out))));
   }
+}
+
+TEST(Training, RefusesATableOfPositionsWithoutMeasure) {
+  const std::string out = fresh_path("run");
+  const Outcome outcome = run({"train", tiny_config(), "--out", out, "--set", "model.max_length=65536",
+                               "--set", "model.d_model=8192"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("polyhead: model.max_length: 65536 times d_model 8192, expected at most 16777216"));
+  EXPECT_FALSE(fs::exists(out));
+}
+
+TEST(Training, EndsAtOnceWhereNothingIsToBeSavedYet) {
+  const std::string out = fresh_path("run"), pipe = fresh_path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Process process(train_arguments(out, {"--set", "data.task=files", "--set", "data.train.source=" + pipe,
+                                        "--set", "data.train.target=" + pipe}));
+  const int writer = open(pipe.c_str(), O_WRONLY);  // waits for the program to read
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait().status, 128 + SIGTERM);
+  EXPECT_FALSE(fs::exists(out));
+  close(writer);
 }
 
 TEST(Training, EndsAtOnceAtASecondSignal) {

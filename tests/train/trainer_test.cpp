@@ -110,7 +110,7 @@ TEST_F(TrainerTest, ResumesToTheBitWithAverageAndPlateau) {
                                           "training.plateau_patience=1", "training.label_smoothing=0.1",
                                           "model.dropout=0.2",           "training.validate_every=2"};
   run("straight", settings);
-  int updates = 0;
+  int updates = -1;
   EXPECT_EQ(run("parts", settings, false, [&] { return ++updates == 7; }).reason, StopReason::signal);
   EXPECT_EQ(newest("parts").step, 7);
   EXPECT_EQ(run("parts", settings, true).reason, StopReason::max_steps);
@@ -220,10 +220,10 @@ TEST_F(TrainerTest, TheNextBestIsTakenWhereTheBestCannotBeRead) {
 TEST_F(TrainerTest, KeepsTheSameWhetherInterruptedOrNot) {
   const std::vector<std::string> settings{never_validate, "training.keep_last=2"};
   run("straight", settings);
-  int updates = 0;
+  int updates = -1;
   run("parts", settings, false, [&] { return ++updates == 7; });
   EXPECT_EQ(steps_kept("parts"), (std::vector<std::int64_t>{4, 7}));
-  run("parts", settings, true, [&] { return ++updates == 9; });
+  run("parts", settings, true, [&] { return ++updates == 10; });
   EXPECT_EQ(steps_kept("parts"), (std::vector<std::int64_t>{4, 8, 9}));
   EXPECT_EQ(last_checkpoints(path("parts"), 2),
             (std::vector<std::string>{file("parts", 4), file("parts", 8)}));
@@ -240,7 +240,7 @@ TEST_F(TrainerTest, ResumesWithinAnEpochThatEndsInAValidation) {
   ASSERT_GE(validations.size(), 2U);
   const std::int64_t stop = validations[0].first + 1;
   observer_.validations.clear();
-  int updates = 0;
+  int updates = -1;
   run("parts", settings, false, [&] { return ++updates == stop; });
   run("parts", settings, true);
   EXPECT_EQ(observer_.validations, validations);

@@ -38,7 +38,8 @@ CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string&
 /// --set key.path=value ...
 void add_overrides(CLI::App& command, std::vector<std::string>& overrides);
 
-/// The signal (SIGINT, SIGTERM) that asked the program to stop since watch_signals(), else 0. A second one ends it at once.
+/// The signal (SIGINT, SIGTERM) that asked the program to stop since watch_signals(), else 0. A second one ends it at once, and
+/// so does one before the first call: there is nothing to save yet.
 int signal_received();
 
 /// To be called before other threads start: signals reach only a thread that waits for them.

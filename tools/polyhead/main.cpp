@@ -25,13 +25,15 @@ namespace {
 constexpr int system_failure = 1;
 
 std::atomic<int> received = 0;
+std::atomic<bool> asked = false;
 
-/// Both signals are blocked here: the first is kept, the second takes its default action.
+/// Both signals are blocked here. The first is kept where somebody asks for it; else, and the second, they take their default
+/// action.
 void wait_for_signals(const sigset_t& signals) {
   int number = 0;
   sigwait(&signals, &number);
   received = number;
-  sigwait(&signals, &number);
+  if (asked) sigwait(&signals, &number);
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   std::signal(number, SIG_DFL);
   std::raise(number);
@@ -50,7 +52,10 @@ void watch_signals() {
   std::thread([signals] { wait_for_signals(signals); }).detach();
 }
 
-int signal_received() { return received; }
+int signal_received() {
+  asked = true;
+  return received;
+}
 
 void add_threads(CLI::App& command, int& threads) {
   threads = default_threads();

@@ -30,7 +30,7 @@ struct TrainOptions {
   bool resume = false;
   std::function<bool()> stop_requested = [] {
     return false;
-  };  ///< asked after every update; true: save and stop
+  };  ///< asked before the first update and after every one; true: save and stop
   /// Asked every training.diagnostics_every updates, with the weights that decoding would use: a JSON object for train.jsonl.
   std::function<std::string(const nn::Transformer&, const text::TextPipeline&)> diagnose = {};
 };
