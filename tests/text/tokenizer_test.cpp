@@ -139,6 +139,11 @@ TEST(SentencePiece, ReadsModelFiles) {
             "tokenizer model \"no/such.spm\": cannot be read or is empty");
   EXPECT_EQ(message_of<FileError>([&] { load_sentencepiece(folder); }),
             "tokenizer model \"" + folder.string() + "\": cannot be read or is empty");
+  EXPECT_EQ(message_of<FileError>([] { load_sentencepiece("/dev/zero"); }),
+            "tokenizer model \"/dev/zero\": cannot be read or is empty");
+  std::filesystem::resize_file(path, 100'000'000);
+  EXPECT_EQ(message_of<FileError>([&] { load_sentencepiece(path); }),
+            "tokenizer model \"" + path + "\": larger than 67108864 bytes");
   std::ofstream(path, std::ios::binary) << "no model";
   EXPECT_THAT(message_of<FileError>([&] { load_sentencepiece(path); }),
               StartsWith(path + ": not a SentencePiece model ("));
