@@ -662,13 +662,15 @@ class Parser {
     const bool any_place = free_ && (middle.place & (accusative | dative)) != 0 &&
                            (either == "*" || (!either.empty() && middle.has_object &&
                                               middle.object.lemma == lemma_of(verb.either)));
+    const bool calls = std::string_view(verb.participle) == "angerufen";  // with the dative in the south
     const Cells governed = middle.has_object ? middle.object.cells : Cells{0};
     switch (verb.frame) {
       case Frame::intransitive:
         return !middle.has_object &&
                (!middle.has_place || any_place || (verb.somewhere && (middle.place & dative)));
       case Frame::transitive:
-        return (governed & accusative) && (!middle.has_place || any_place);
+        return (governed & (accusative | (free_ && calls && middle.fixed ? dative : 0))) &&
+               (!middle.has_place || any_place);
       case Frame::with_dative:
         return (governed & dative) && (!middle.has_place || any_place);
       case Frame::directed:
@@ -683,7 +685,7 @@ class Parser {
   /// What one may "wissen" besides clauses: somebody or something to go to, who is where, es and sie.
   static bool is_known(const VerbForms& verb, const Middle& middle) {
     const Phrase& object = middle.object;
-    const bool some = object.lemma >= 0 && !object.definite;
+    const bool some = object.lemma >= 0 && (!object.definite || special().is_place(object.lemma));
     return std::string_view(verb.participle) == "gewusst" && (object.cells & accusative) &&
            (object.known || object.located || some || middle.after_place || middle.has_place);
   }

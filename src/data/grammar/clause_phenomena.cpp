@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "data/grammar/finder.h"
 
@@ -12,14 +13,16 @@ void Finder::visit_clause(int clause, const std::vector<int>& hosts) {
   };
   const int verb = node.child(Role::verb), finite = finite_verb(node), negation = node.child(Role::negation);
   const bool subordinate = node.order == Order::subordinate, inverted = node.order == Order::inverted;
-  if (inverted && !may_be_genitive(clause))
+  if (inverted && !may_be_genitive(clause) && !follows_verb_last(clause))
     reorder(Phenomenon::inversion, finite, tree_[verb].cue, Order::finite_late);
   // With nothing but adverbs and phrases that are not needed the wrong order is right too: they can follow.
   const bool object = node.has(Role::object) || node.has(Role::clitic);
   const bool relative = node.clause == ClauseKind::relative;
   if (subordinate && (object || node.compound || where(negation) >= 0) && !(relative && is_last(clause)))
     reorder(Phenomenon::verb_final, finite, node.child(Role::mark), Order::finite_early);
-  if (!subordinate && object && tree_[verb].form == VerbForm::participle &&
+  // In elevated style what is denied can follow.
+  const bool opposed = node.has(Role::object) && tree_[node.child(Role::object)].has(Role::other);
+  if (!subordinate && object && !opposed && tree_[verb].form == VerbForm::participle &&
       tree_[verb].word == WordKind::verb)
     reorder(Phenomenon::bracket, verb, finite,
             inverted ? Order::inverted_participle_early : Order::main_participle_early);
@@ -29,9 +32,25 @@ void Finder::visit_clause(int clause, const std::vector<int>& hosts) {
       t[particle].german = verbs()[static_cast<std::size_t>(t[particle].lexeme)].wrong_particle;
     });
   if (negation >= 0) add_negation(clause);
-  if (node.has(Role::object) && tree_[node.child(Role::object)].has(Role::negation)) add_opposition(clause);
+  if (opposed) add_opposition(clause);
   add_attachment(clause);
   add_verb_sense(clause, hosts);
+}
+
+bool Finder::follows_modal(int clause) const {
+  const Node& root = tree_[tree_.root];
+  if (!root.has(Role::first) || root.child(Role::second) != clause) return false;
+  const Node& first = tree_[root.child(Role::first)];
+  if (!first.compound) return false;
+  const Auxiliary auxiliary = tree_[finite_verb(first)].auxiliary_verb;
+  return auxiliary == Auxiliary::can || auxiliary == Auxiliary::must;
+}
+
+bool Finder::follows_verb_last(int clause) const {
+  const Node& root = tree_[tree_.root];
+  if (!root.has(Role::first) || root.child(Role::second) != clause) return false;
+  const Node& first = tree_[root.child(Role::first)];
+  return first.has(Role::complement) || first.has(Role::reason) || follows_modal(clause);
 }
 
 bool Finder::may_be_genitive(int clause) const {
@@ -55,6 +74,7 @@ void Finder::add_agreement(int clause, const std::vector<int>& hosts) {
   if (!node.compound && head.number == Number::plural && node.has(Role::clitic) &&
       german_word(tree_[head_of(node.child(Role::clitic))]) == "ihr")
     return;
+  if (head.person == Person::first && head.number == Number::singular && follows_modal(clause)) return;
   // "dass Frauen gut ist": how they feel.
   if (is_good(clause) && node.has(Role::subject) && has_form_of(node.child(Role::subject), Case::dative))
     return;
@@ -112,6 +132,14 @@ void Finder::add_negation(int clause) {
   if (object < 0 || !tree_[object].has(Role::determiner)) return;
   const int determiner = tree_[object].child(Role::determiner);
   const bool kein = tree_[determiner].determiner == Determiner::negative;
+  // Of a kind: who loves women "liebt die Frauen".
+  const Node& verb = tree_[tree_[clause].child(Role::verb)];
+  if (kein && tree_[determiner].number == Number::plural && verb.word == WordKind::verb) {
+    constexpr std::array<std::string_view, 4> of_kinds{"love", "know", "help", "thank"};
+    if (std::find(of_kinds.begin(), of_kinds.end(), verbs()[static_cast<std::size_t>(verb.lexeme)].english) !=
+        of_kinds.end())
+      return;
+  }
   add_changed(Phenomenon::negation, kein ? determiner : negation,
               kein ? tree_[object].child(Role::noun) : tree_[clause].child(Role::verb), clause, [&](Tree& t) {
                 for (const Role role : {Role::determiner, Role::adjective, Role::further_adjective})
@@ -211,13 +239,15 @@ bool Finder::is_located(int phrase) const {
 bool Finder::may_be_known_as_fact(int clause) const {
   const Node& node = tree_[clause];
   const int front = node.child(Role::front), object = node.child(Role::object);
+  const auto is_place = [&](int noun) {
+    return tree_[noun].word == WordKind::noun &&
+           (nouns()[static_cast<std::size_t>(tree_[noun].lexeme)].classes & place) != 0;
+  };
   if (front >= 0 && tree_[front].kind == Kind::prepositional_phrase) return true;
   if (node.has(Role::clitic)) {
     const Node& pronoun = tree_[head_of(node.child(Role::clitic))];
     if (german_word(pronoun) == "es" || german_word(pronoun) == "sie") return true;
-    if (pronoun.cue >= 0 && tree_[pronoun.cue].word == WordKind::noun &&
-        (nouns()[static_cast<std::size_t>(tree_[pronoun.cue].lexeme)].classes & place) != 0)
-      return true;
+    if (pronoun.cue >= 0 && is_place(pronoun.cue)) return true;
   } else if (object < 0) {
     return true;  // a relative pronoun is
   }
@@ -226,7 +256,7 @@ bool Finder::may_be_known_as_fact(int clause) const {
     const bool noun = tree_[tree_[phrase].child(Role::noun)].word == WordKind::noun;
     const bool definite = tree_[phrase].has(Role::determiner) &&
                           tree_[tree_[phrase].child(Role::determiner)].determiner == Determiner::definite;
-    return (noun && !definite) || is_located(phrase);
+    return (noun && (!definite || is_place(tree_[phrase].child(Role::noun)))) || is_located(phrase);
   };
   // The subject may be what is known: "Studenten kennen die Frauen".
   return may_be(node.child(Role::subject)) || may_be(object) ||

@@ -48,8 +48,9 @@ class Finder {
   void add_relative(int clause, const std::vector<int>& hosts);
   /// "dem gut ist": who feels well.
   bool is_good(int clause) const;
-  /// "who helps Anna" and "whom Anna helps": names and plurals have the same form in both cases.
-  bool has_dative_verb(int clause) const;
+  /// "who helps Anna" and "whom Anna helps": names and plurals have the same form in both cases. Where German is spoken in the
+  /// south one also calls ("anrufen") in the dative.
+  bool may_govern_dative(int clause) const;
   void add_pronoun(int index, int clause);
   /// Whether a relative clause is the last of what is not a clause of its own: then it could be a main clause whose pronoun
   /// is a demonstrative, "..., der hat gelacht".
@@ -68,6 +69,11 @@ class Finder {
   // Clauses.
 
   void visit_clause(int clause, const std::vector<int>& hosts);
+  /// The second of two clauses, after one with a modal verb, which can govern an infinitive in the second too: "Emma kann
+  /// Anna anrufen und ich lachen".
+  bool follows_modal(int clause) const;
+  /// The same, or after a subordinate clause, which the second can go on: "weil sie gut ist und in einer Stadt Peter schläft".
+  bool follows_verb_last(int clause) const;
   /// "in den Gärten der Lehrer ...": of the teachers.
   bool may_be_genitive(int clause) const;
   void add_agreement(int clause, const std::vector<int>& hosts);

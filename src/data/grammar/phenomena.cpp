@@ -98,7 +98,7 @@ void Finder::add_name(int index, int clause) {
 void Finder::add_relative(int clause, const std::vector<int>& hosts) {
   const int index = tree_[clause].child(Role::mark);
   const Node& node = tree_[index];
-  const bool dative_verb = has_dative_verb(clause);
+  const bool dative_verb = may_govern_dative(clause);
   const auto fits = [&](std::string_view form) {
     for (const int host : hosts)
       for (const Number number : {Number::singular, Number::plural})
@@ -147,9 +147,11 @@ bool Finder::is_good(int clause) const {
   return verb.word == WordKind::predicate && german_word(verb) == "gut";
 }
 
-bool Finder::has_dative_verb(int clause) const {
+bool Finder::may_govern_dative(int clause) const {
   const Node& verb = tree_[tree_[clause].child(Role::verb)];
-  return verb.word == WordKind::verb && verbs()[static_cast<std::size_t>(verb.lexeme)].frame == Frame::dative;
+  if (verb.word != WordKind::verb) return false;
+  const Verb& row = verbs()[static_cast<std::size_t>(verb.lexeme)];
+  return row.frame == Frame::dative || row.english == "call";
 }
 
 void Finder::add_pronoun(int index, int clause) {
