@@ -65,6 +65,19 @@ TEST(Activate, KnownValues) {
   EXPECT_EQ(g[2], 3);
 }
 
+TEST(Activate, KnownSlopes) {
+  const double z[] = {-1, 0, 1}, one[] = {1, 1, 1};
+  double g[3];
+  activation_gradient(Activation::gelu, z, one, g, 3);
+  EXPECT_NEAR(g[0], -0.0833154705876863, 1e-15);
+  EXPECT_NEAR(g[1], 0.5, 1e-15);
+  EXPECT_NEAR(g[2], 1.0833154705876863, 1e-15);
+  activation_gradient(Activation::swish, z, one, g, 3);
+  EXPECT_NEAR(g[0], 0.07232948812851325, 1e-15);
+  EXPECT_NEAR(g[1], 0.5, 1e-15);
+  EXPECT_NEAR(g[2], 0.9276705118714868, 1e-15);
+}
+
 TEST(Activate, NotANumberAndInfinityStayVisible) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
   for (const Activation f : curved) {
