@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need, from Debian's (or Ubuntu's) packages. Does nothing where all is there.
-# Usage: tools/install-dependencies.sh [PRESET | bench]; the presets thread and fuzz need a second compiler, bench what
-# tools/bench/ compares and draws with.
+# Usage: tools/install-dependencies.sh [PRESET | coverage | bench]; the presets thread and fuzz need a second compiler,
+# coverage what tools/coverage.sh counts lines with, bench what tools/bench/ compares and draws with.
 set -euo pipefail
 
 packages=(
@@ -17,6 +17,7 @@ packages=(
 
 [ "${1:-}" != thread ] || packages+=(clang libomp-dev)
 [ "${1:-}" != fuzz ] || packages+=(clang libclang-rt-14-dev libomp-dev)
+[ "${1:-}" != coverage ] || packages+=(gcovr)
 # Tests draw those pages in a browser. Ubuntu has none as a package; there they are skipped.
 if [ "${1:-bench}" != bench ] && grep -qx ID=debian /etc/os-release; then packages+=(chromium-headless-shell); fi
 [ "${1:-}" != bench ] || packages+=(python3-torch python3-h5py libopenblas0-openmp gnuplot-nox)
