@@ -67,7 +67,7 @@ const T scale = std::exp(shifts[t * count + i] - rows[i].max) / rows[i].sum;
 const T scale = std::exp(shifts[i] - rows[i].max) / rows[i].sum;
 src/ops/attention_head.h
 (effective * simd::load(dw + j) - magnitude * delta) * outer
-(effective * simd::load(dw + j) - effective * delta) * outer
+(effective * simd::load(dw + j) + magnitude * delta) * outer
 src/ops/attention_head.h
 outer = gate * head.factor;
 outer = gate;
