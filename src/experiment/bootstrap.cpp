@@ -36,8 +36,8 @@ struct OverSeeds {
 class Bootstrap {
  public:
   Bootstrap(const Experiment& experiment, const Plan& plan, const Results& results, std::string cells,
-            int threads)
-      : experiment_(experiment), plan_(plan), results_(results), cells_(std::move(cells)) {
+            int threads, const std::function<bool()>& stop)
+      : experiment_(experiment), plan_(plan), results_(results), cells_(std::move(cells)), stop_(stop) {
     resampling_.draws = bootstrap_draws;
     resampling_.threads = threads;
   }
@@ -47,6 +47,8 @@ class Bootstrap {
     for (Group& group : groups)
       for (Figure& figure : group.figures) {
         if (figure.phenomenon || figure.split != splits.front() || figure.over_seeds.seeds < 2) continue;
+        if (stop_ && stop_())
+          return "stopped before all bootstrap intervals were made; the same command makes them";
         try {
           add(group, figure);
         } catch (const Error& error) {
@@ -117,6 +119,7 @@ class Bootstrap {
   const Plan& plan_;
   const Results& results_;
   std::string cells_;
+  const std::function<bool()>& stop_;
   metrics::Resampling resampling_;
   std::map<std::string, Sentences> sentences_;
   std::map<std::pair<std::string, std::string>, Measured> measured_;
@@ -127,8 +130,9 @@ class Bootstrap {
 }  // namespace
 
 std::string add_bootstrap(std::vector<Group>& groups, const Experiment& experiment, const Plan& plan,
-                          const Results& results, const std::string& folder, int threads) {
-  return Bootstrap(experiment, plan, results, folder + "/cells", threads).run(groups);
+                          const Results& results, const std::string& folder, int threads,
+                          const std::function<bool()>& stop) {
+  return Bootstrap(experiment, plan, results, folder + "/cells", threads, stop).run(groups);
 }
 
 }  // namespace polyhead::experiment

@@ -9,6 +9,7 @@
 
 #include "controls.h"
 #include "polyhead/core/rng.h"
+#include "polyhead/data/corpus.h"
 #include "polyhead/data/grammar/grammar.h"
 
 namespace polyhead::experiment {
@@ -29,6 +30,16 @@ train::Config essential(train::Config config) {
 /// The version of the toy language, where it matters and is not the first, of which ids say nothing.
 std::string language_text(const data::DataConfig& data, int version) {
   return data.task == "grammar" && version > 1 ? concat("language=", version, '\n') : "";
+}
+
+/// What is in the files, as far as it is known; `left_out` says of which keys not.
+template <class LeftOut>
+std::string files_text(const train::Config& config, const Digests& digests, const LeftOut& left_out) {
+  std::string text;
+  for (const auto& [key, path] : data_files(config))
+    if (const auto found = digests.of.find(path); found != digests.of.end() && !left_out(key))
+      text += concat("digest of ", key, '=', found->second, '\n');
+  return text;
 }
 
 std::string hexadecimal(const std::string& text) { return fmt::format("{:016x}", hash(text)); }
@@ -96,12 +107,19 @@ Point replaced(const Experiment& experiment, Point point) {
   return point;
 }
 
-/// Whether a task has a split.
-bool has_split(const data::DataConfig& data, const std::string& split) {
+/// Whether a task can have a split; which files are given is another question.
+bool knows_split(const data::DataConfig& data, const std::string& split) {
   if (split == "train" || split == "valid" || split == "test") return true;
   if (data.task != "grammar") return false;
   const auto splits = data::grammar::splits();
   return std::any_of(splits.begin(), splits.end(), [&](const auto& row) { return row.name == split; });
+}
+
+/// Whether the files of a split are given, where it is one of files.
+bool has_files(const data::DataConfig& data, const std::string& split) {
+  for (const data::Split candidate : {data::Split::train, data::Split::valid, data::Split::test})
+    if (name(candidate) == split) return data::has_split(data, candidate);
+  return true;
 }
 
 class Planner {
@@ -149,7 +167,7 @@ class Planner {
       std::vector<config::Setting> settings = changes(point, control, seed);
       if (factor != 1) settings.push_back(learning_rate(point, seed, factor));
       cell.config = resolve(experiment_, point, seed, settings);
-      cell.id = cell_id(cell.config);
+      cell.id = cell_id(cell.config, data::grammar::version, experiment_.config.digests);
       cell.config.name = cell.id;
       check_evaluation(cell.config.data);
       plan_.cells.push_back(std::move(cell));
@@ -189,8 +207,11 @@ class Planner {
     config::Problems problems(found, experiment_.tree, "");
     const EvaluationPlan& evaluation = experiment_.config.evaluation;
     for (const std::string& split : splits_of(evaluation))
-      if (!has_split(data, split))
+      if (!knows_split(data, split))
         problems.add("evaluation.splits", '"', split, "\", but data.task ", data.task, " has no such split");
+      else if (split != "train" && !has_files(data, split))
+        problems.add("evaluation.splits", '"', split, "\", but no files are given in data.", split);
+    if (!has_files(data, "train")) problems.add("base", "no files are given in data.train");
     for (const std::string& metric : evaluation.metrics)
       if (data.task != "grammar" && metric.ends_with("_accuracy") && metric != "token_accuracy")
         problems.add("evaluation.metrics", metric, " is of the toy language, but data.task is ", data.task);
@@ -206,8 +227,25 @@ class Planner {
 
 }  // namespace
 
-std::string cell_id(const train::Config& config, int language) {
-  std::string text = language_text(config.data, language);
+std::vector<std::pair<std::string, std::string>> data_files(const train::Config& config) {
+  if (config.data.task != "files") return {};
+  std::vector<std::pair<std::string, std::string>> files{
+      {"tokenizer.model", config.tokenizer.model},
+      {"tokenizer.source_model", config.tokenizer.source_model},
+      {"tokenizer.target_model", config.tokenizer.target_model}};
+  for (const auto& [split, pair] : {std::pair{"data.train", config.data.train},
+                                    {"data.valid", config.data.valid},
+                                    {"data.test", config.data.test}}) {
+    files.emplace_back(concat(split, ".source"), pair.source);
+    files.emplace_back(concat(split, ".target"), pair.target);
+  }
+  std::erase_if(files, [](const auto& file) { return file.second.empty(); });
+  return files;
+}
+
+std::string cell_id(const train::Config& config, int language, const Digests& digests) {
+  std::string text = language_text(config.data, language) +
+                     files_text(config, digests, [](const std::string&) { return false; });
   for (const config::Difference& d : config::difference(train::Config{}, essential(config)))
     text += d.key + "=" + d.second + "\n";
   return hexadecimal(text);
@@ -216,12 +254,15 @@ std::string cell_id(const train::Config& config, int language) {
 std::string base_id(const Experiment& experiment) {
   const Point first = points_of(experiment.config.grid).front();
   const train::Config base = resolve(experiment, first, experiment.config.seeds.front(), {});
-  std::string text = language_text(base.data, data::grammar::version);
-  for (const config::Difference& d : config::difference(train::Config{}, essential(base))) {
-    const bool varies = std::any_of(first.settings.begin(), first.settings.end(), [&](const auto& setting) {
-      return d.key == setting.key || d.key.starts_with(setting.key + ".");
+  const auto varies = [&](const std::string& key) {
+    return std::any_of(first.settings.begin(), first.settings.end(), [&](const auto& setting) {
+      return key == setting.key || key.starts_with(setting.key + ".");
     });
-    if (!varies && d.key != "seed") text += d.key + "=" + d.second + "\n";
+  };
+  std::string text =
+      language_text(base.data, data::grammar::version) + files_text(base, experiment.config.digests, varies);
+  for (const config::Difference& d : config::difference(train::Config{}, essential(base))) {
+    if (!varies(d.key) && d.key != "seed") text += d.key + "=" + d.second + "\n";
   }
   return hexadecimal(text);
 }

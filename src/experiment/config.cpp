@@ -41,6 +41,18 @@ double most_runs(const ExperimentConfig& config) {
   return points * of_point;
 }
 
+/// Keys of which one is in the other's section: whichever is set last takes the other's value away.
+void check_apart(config::Problems& problems, const std::vector<Axis>& axes) {
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    for (std::size_t j = i + 1; j < axes.size(); ++j) {
+      const std::string &a = axes[i].key, &b = axes[j].key;
+      if (a == b)
+        problems.add("grid", a, " is given twice");
+      else if (a.starts_with(b + '.') || b.starts_with(a + '.'))
+        problems.add("grid", a, " and ", b, " overlap, expected keys of which none is part of another");
+    }
+}
+
 /// Keys that an experiment sets itself.
 bool is_own(std::string_view key) { return key == "seed" || key == "name"; }
 
@@ -70,6 +82,12 @@ std::string text(const Point& point) {
   return result;
 }
 
+std::optional<double> Margins::find(std::string_view metric) const {
+  for (const auto& [name, margin] : of)
+    if (name == metric) return margin;
+  return std::nullopt;
+}
+
 void EvaluationPlan::validate(config::Problems& problems) const {
   const auto same = [](const std::string& value) { return value; };
   check_distinct(problems, "splits", splits, same);
@@ -80,6 +98,9 @@ void EvaluationPlan::validate(config::Problems& problems) const {
   for (const std::string& metric : metrics)
     if (std::find(known.begin(), known.end(), metric) == known.end())
       problems.add("metrics", '"', metric, "\", expected some of ", names);
+  for (const auto& [metric, margin] : equivalence.of)
+    if (std::find(metrics.begin(), metrics.end(), metric) == metrics.end())
+      problems.add("equivalence", '"', metric, "\", expected some of metrics");
 }
 
 bool ExperimentConfig::has(Control control) const {
@@ -90,6 +111,7 @@ void ExperimentConfig::validate(config::Problems& problems) const {
   check_distinct(problems, "seeds", seeds, [](std::uint64_t seed) { return std::to_string(seed); });
   check_distinct(problems, "controls", controls, [](Control control) { return experiment::name(control); });
   check_distinct(problems, "learning_rate_factors", learning_rate_factors, config::Codec<double>::text);
+  check_apart(problems, grid.axes);
   for (const Axis& axis : grid.axes) {
     check_distinct(problems, "grid", axis.values,
                    [&](const config::Node& value) { return axis.key + " " + config::flow_text(value); });
@@ -183,6 +205,42 @@ experiment::Point Codec<experiment::Point>::read(const Node& node) {
 std::string Codec<experiment::Point>::text(const experiment::Point& point) {
   Node node{.kind = Node::Kind::mapping};
   for (const config::Setting& setting : point.settings) node.members.emplace_back(setting.key, setting.value);
+  return flow_text(node);
+}
+
+experiment::Margins Codec<experiment::Margins>::read(const Node& node) {
+  if (node.kind == Node::Kind::null) return {};
+  if (node.kind != Node::Kind::mapping) unexpected(node, type());
+  experiment::Margins margins;
+  for (const auto& [metric, value] : node.members) try {
+      margins.of.emplace_back(metric, Codec<double>::read(value));
+      if (!(margins.of.back().second > 0)) unexpected(value, "a number above 0");
+    } catch (Unexpected& problem) {
+      problem.index = "." + metric + problem.index;
+      throw;
+    }
+  return margins;
+}
+
+std::string Codec<experiment::Margins>::text(const experiment::Margins& margins) {
+  Node node{.kind = Node::Kind::mapping};
+  for (const auto& [metric, margin] : margins.of)
+    node.members.emplace_back(metric, Node{.kind = Node::Kind::scalar, .text = Codec<double>::text(margin)});
+  return flow_text(node);
+}
+
+experiment::Digests Codec<experiment::Digests>::read(const Node& node) {
+  if (node.kind == Node::Kind::null) return {};
+  if (node.kind != Node::Kind::mapping) unexpected(node, type());
+  experiment::Digests digests;
+  for (const auto& [path, digest] : node.members) digests.of[path] = Codec<std::string>::read(digest);
+  return digests;
+}
+
+std::string Codec<experiment::Digests>::text(const experiment::Digests& digests) {
+  Node node{.kind = Node::Kind::mapping};
+  for (const auto& [path, digest] : digests.of)
+    node.members.emplace_back(path, Node{.kind = Node::Kind::scalar, .text = digest, .quoted = true});
   return flow_text(node);
 }
 

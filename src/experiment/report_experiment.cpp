@@ -35,6 +35,10 @@ Json bootstrap_json(const std::optional<metrics::Estimate>& interval) {
   return interval ? Json{{"low", interval->low}, {"high", interval->high}} : Json(nullptr);
 }
 
+Json equivalence_json(const std::optional<metrics::Equivalence>& e) {
+  return e ? Json{{"margin", e->margin}, {"p", e->p}} : Json(nullptr);
+}
+
 Json difference_json(const Figure& figure) {
   if (!figure.difference) return nullptr;
   const metrics::PairedDifference& d = *figure.difference;
@@ -44,7 +48,8 @@ Json difference_json(const Figure& figure) {
           {"bootstrap", bootstrap_json(figure.difference_bootstrap)},
           {"pairs", d.pairs},
           {"p", d.p},
-          {"p_adjusted", figure.adjusted_p}};
+          {"p_adjusted", figure.adjusted_p},
+          {"equivalence", equivalence_json(figure.equivalence)}};
 }
 
 Json figure_json(const Group& group, const Figure& figure) {

@@ -19,13 +19,6 @@ std::size_t place_in(const std::vector<std::string>& names, const std::string& n
 
 auto identity(const Measure& m) { return std::tie(m.split, m.metric, m.phenomenon, m.limit); }
 
-/// What tells a cell from others with the same id.
-std::string identity(const Row& row) {
-  std::string text = concat(row.cell, '\n', row.control, '\n', row.trial.value_or(-1), '\n', row.seed);
-  for (const auto& [key, value] : row.grid) text += concat('\n', key, '=', value);
-  return text;
-}
-
 bool has(const Outcome& outcome, const std::string& split, const std::string& metric,
          std::optional<int> limit) {
   return std::any_of(outcome.measures.begin(), outcome.measures.end(), [&](const Measure& m) {
@@ -112,12 +105,12 @@ std::vector<Row> Results::rows(const std::vector<Cell>& cells, const std::string
                                const EvaluationPlan& evaluation) const {
   const std::vector<std::string> splits = splits_of(evaluation);
   std::vector<Row> result;
-  std::set<std::string> written;
+  std::set<std::string> written, tried;
   for (const Cell& cell : cells) {
     const Outcome* outcome = find(cell.id);
     if (outcome == nullptr) continue;
     Row row = row_of(cell, base);
-    written.insert(identity(row));
+    (cell.trial ? tried : written).insert(cell.id);
     row.outcome = *outcome;
     row.outcome.measures.clear();
     std::vector<Measure> measures;
@@ -137,7 +130,7 @@ std::vector<Row> Results::rows(const std::vector<Cell>& cells, const std::string
     }
   }
   for (const Row& row : read_)
-    if (!written.contains(identity(row))) result.push_back(row);
+    if (!written.contains(row.cell) && !(row.trial && tried.contains(row.cell))) result.push_back(row);
   return result;
 }
 

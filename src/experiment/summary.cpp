@@ -105,7 +105,10 @@ class Summary {
           after.push_back(value);
         }
       const metrics::PairedDifference difference = metrics::paired_difference(before, after);
-      if (difference.pairs >= 2) figure.difference = difference;
+      if (difference.pairs < 2) continue;
+      figure.difference = difference;
+      if (const auto margin = experiment_.config.evaluation.equivalence.find(figure.metric))
+        figure.equivalence = metrics::paired_equivalence(before, after, *margin);
     }
   }
 
@@ -181,10 +184,19 @@ std::string costs_table(const std::vector<Group>& groups) {
   return aligned(rows);
 }
 
+template <class Has>
+bool any_figure(const std::vector<Group>& groups, const Has& has) {
+  return std::any_of(groups.begin(), groups.end(), [&](const Group& group) {
+    return std::any_of(group.figures.begin(), group.figures.end(), has);
+  });
+}
+
 std::string figures_table(const std::vector<Group>& groups, std::size_t at, bool compared) {
   const Figure& first = groups.front().figures[at];
   const bool bootstrapped = std::any_of(groups.begin(), groups.end(),
                                         [at](const Group& g) { return g.figures[at].bootstrap.has_value(); });
+  const bool tested = std::any_of(groups.begin(), groups.end(),
+                                  [at](const Group& g) { return g.figures[at].equivalence.has_value(); });
   std::vector<std::vector<std::string>> rows;
   const auto add = [&](const std::string& text) { rows.back().push_back(text); };
   const auto add_intervals = [&](const std::string& of_t, const std::string& of_bootstrap) {
@@ -198,6 +210,7 @@ std::string figures_table(const std::vector<Group>& groups, std::size_t at, bool
     add("difference");
     add_intervals("95% interval", "bootstrap");
     rows.back().insert(rows.back().end(), {"p", "p (Holm)", "pairs"});
+    if (tested) rows.back().insert(rows.back().end(), {"margin", "p (TOST)"});
   }
   for (const Group& group : groups) {
     const Figure& figure = group.figures[at];
@@ -212,9 +225,81 @@ std::string figures_table(const std::vector<Group>& groups, std::size_t at, bool
       add_intervals(interval(d->difference, digits), interval(figure.difference_bootstrap, digits));
       rows.back().insert(rows.back().end(),
                          {p_text(d->p), p_text(figure.adjusted_p), std::to_string(d->pairs)});
+      if (const auto& e = figure.equivalence)
+        rows.back().insert(rows.back().end(), {fmt::format("{:g}", e->margin), p_text(e->p)});
     }
   }
   return fmt::format("\n{} on {}\n", first.metric, first.split) + aligned(rows);
+}
+
+/// Phenomena × points: means and, where there are some, differences with their p.
+std::string phenomena_table(const std::vector<const Group*>& groups, const std::string& metric) {
+  std::vector<std::vector<std::string>> rows{{"phenomenon", "split"}};
+  std::vector<bool> compared;
+  for (const Group* group : groups) {
+    rows.front().push_back(label(*group));
+    compared.push_back(std::any_of(group->figures.begin(), group->figures.end(), [&](const Figure& f) {
+      return f.metric == metric && f.phenomenon && f.difference;
+    }));
+    if (compared.back()) rows.front().insert(rows.front().end(), {"difference", "p (BH)"});
+  }
+  const int digits = decimals(metric);
+  for (std::size_t at = 0; at < groups.front()->figures.size(); ++at) {
+    const Figure& first = groups.front()->figures[at];
+    if (first.metric != metric || !first.phenomenon) continue;
+    rows.push_back({*first.phenomenon, first.split});
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const Figure& figure = groups[g]->figures[at];
+      const bool any = figure.over_seeds.seeds > 0;
+      rows.back().push_back(any ? fmt::format("{:.{}f}", figure.over_seeds.mean.score, digits) : "-");
+      if (!compared[g]) continue;
+      const auto& d = figure.difference;
+      rows.back().push_back(d ? fmt::format("{:+.{}f}", d->difference.score, digits) : "");
+      rows.back().push_back(d ? p_text(figure.adjusted_p) : "");
+    }
+  }
+  if (rows.size() == 1) return "";
+  const Control control = groups.front()->control;
+  return fmt::format("\n{} by phenomenon{}\n", metric, control == Control::none ? "" : ", " + name(control)) +
+         aligned(rows);
+}
+
+std::string phenomena_tables(const Experiment& experiment, const std::vector<Group>& groups) {
+  std::string text;
+  for (const std::string& metric : experiment.config.evaluation.metrics)
+    for (const Control control : experiment.config.controls) {
+      std::vector<const Group*> own;
+      for (const Group& group : groups)
+        if (group.control == control) own.push_back(&group);
+      if (!own.empty()) text += phenomena_table(own, metric);
+    }
+  return text;
+}
+
+/// What the tables' columns are.
+std::string legend(const Experiment& experiment, const std::vector<Group>& groups) {
+  std::string text =
+      "\nFLOPs/token: forward and backward, a target token; scores B: bytes of the attention scores of a "
+      "sentence pair;\ntokens/s: target tokens a second of one thread, measured in training. Means and t "
+      "intervals are over seeds.\n";
+  if (!experiment.config.baseline.settings.empty())
+    text +=
+        "Differences are to " + experiment::text(experiment.config.baseline) +
+        ", paired by seed; p of the paired t test, Holm-corrected over all differences in a metric under a "
+        "control.\n";
+  if (any_figure(groups, [](const Figure& f) { return f.phenomenon && f.difference; }))
+    text += "p (BH): the same of phenomena, corrected by Benjamini and Hochberg's method.\n";
+  if (any_figure(groups, [](const Figure& f) { return f.equivalence.has_value(); }))
+    text +=
+        "p (TOST): of a difference of the margin or more, either way, by two one-sided paired t tests; below "
+        "0.05, there is none.\n";
+  if (any_figure(groups, [](const Figure& f) { return f.bootstrap.has_value(); }))
+    text += fmt::format(
+        "bootstrap: 95% percentile interval over seeds, then sentences, of {} draws; of the first split. "
+        "With few "
+        "seeds\nit is narrower than the t interval, which knows how uncertain the spread of so few is.\n",
+        bootstrap_draws);
+  return text;
 }
 
 }  // namespace
@@ -243,25 +328,7 @@ std::string summary_text(const Experiment& experiment, const std::vector<Group>&
   std::string text = costs_table(groups);
   for (std::size_t at = 0; at < groups.front().figures.size(); ++at)
     if (!groups.front().figures[at].phenomenon) text += figures_table(groups, at, compared);
-  text +=
-      "\nFLOPs/token: forward and backward, a target token; scores B: bytes of the attention scores of a "
-      "sentence pair;\ntokens/s: target tokens a second of one thread, measured in training. Means and t "
-      "intervals are over seeds.\n";
-  if (compared)
-    text +=
-        "Differences are to " + experiment::text(experiment.config.baseline) +
-        ", paired by seed; p of the paired t test, Holm-corrected over all differences in a metric under a "
-        "control.\n";
-  const bool bootstrapped = std::any_of(groups.begin(), groups.end(), [](const Group& group) {
-    return std::any_of(group.figures.begin(), group.figures.end(),
-                       [](const Figure& figure) { return figure.bootstrap.has_value(); });
-  });
-  if (bootstrapped)
-    text += fmt::format(
-        "bootstrap: 95% percentile interval over seeds, then sentences, of {} draws; of the first split. "
-        "With few "
-        "seeds\nit is narrower than the t interval, which knows how uncertain the spread of so few is.\n",
-        bootstrap_draws);
+  text += phenomena_tables(experiment, groups) + legend(experiment, groups);
   return note.empty() ? text : text + note + '\n';
 }
 

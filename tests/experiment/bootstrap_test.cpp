@@ -112,6 +112,17 @@ TEST(Bootstrap, SaysWhatIsMissing) {
   EXPECT_THAT(experiment::summary_text(e.definition, groups, ""), Not(HasSubstr("bootstrap")));
 }
 
+TEST(Bootstrap, StopsWhenItIsAskedTo) {
+  const Experiment e(SentencesOf::each_seed);
+  std::vector<Group> groups = e.groups();
+  int asked = 0;
+  const std::string note =
+      add_bootstrap(groups, e.definition, e.plan, e.results, e.folder.path, 1, [&] { return ++asked == 2; });
+  EXPECT_EQ(note, "stopped before all bootstrap intervals were made; the same command makes them");
+  EXPECT_TRUE(groups[0].figures[0].bootstrap);
+  EXPECT_FALSE(groups[1].figures[0].bootstrap);
+}
+
 TEST(Bootstrap, TakesNoSentencesOfOtherFigures) {
   const Experiment e(SentencesOf::each_seed);
   e.folder.write(e.file_of(e.plan.cells[0]), line("x", true) + line("y", false));

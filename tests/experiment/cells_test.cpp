@@ -80,6 +80,32 @@ TEST(ExperimentConfig, TellsAllThatIsWrong) {
               HasSubstr(":6: controls: fixed_head_dim needs head_dim, or a baseline to take it from"));
 }
 
+TEST(ExperimentConfig, HasMarginsOfItsMetrics) {
+  const auto experiment =
+      small_experiment("evaluation: {metrics: [loss, bleu], equivalence: {bleu: 0.5, loss: 1}}\n");
+  EXPECT_EQ(experiment.config.evaluation.equivalence.find("bleu"), 0.5);
+  EXPECT_EQ(experiment.config.evaluation.equivalence.find("chrf"), std::nullopt);
+  EXPECT_THAT(experiment::dump(experiment), HasSubstr("equivalence: {bleu: 0.5, loss: 1}"));
+  EXPECT_THAT(error_of([] { small_experiment("evaluation: {equivalence: {bleu: 1}}\n"); }),
+              HasSubstr(":6: evaluation.equivalence: \"bleu\", expected some of metrics"));
+  EXPECT_THAT(error_of([] { small_experiment("evaluation: {equivalence: {loss: 0}}\n"); }),
+              HasSubstr(":6: evaluation.equivalence.loss: 0, expected a number above 0"));
+}
+
+TEST(ExperimentConfig, RefusesKeysThatOverlap) {
+  const std::string message = error_of([] {
+    small_experiment(
+        "grid: {model.heads: [1, 4], model.heads.encoder: [[1, 1]], training: [{max_steps: 3}], "
+        "training.head_gates.lambda: [0, 1]}\n");
+  });
+  EXPECT_THAT(message,
+              HasSubstr(":6: grid: model.heads and model.heads.encoder overlap, expected keys of which"));
+  EXPECT_THAT(message, HasSubstr(":6: grid: training and training.head_gates.lambda overlap"));
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1) << message;
+  // One key begins with the other's letters.
+  small_experiment("grid: {model.norm: [pre], model.norm_eps: [1.0e-6], model.heads: [1]}\n");
+}
+
 TEST(Plan, IsTheProductOfGridControlsAndSeeds) {
   const Plan plan = experiment::plan(small_experiment(
       "grid: {model.heads: [1, 4], model.d_ff: [64, 128]}\nseeds: [5, 6]\ncontrols: [none, partition]\n"));
@@ -146,6 +172,22 @@ TEST(Plan, TellsAllThatIsWrongInAnyCellOnce) {
   EXPECT_THAT(rules, HasSubstr(":8: evaluation.splits: \"length\", but data.task copy has no such split"));
   EXPECT_THAT(rules, HasSubstr(":8: evaluation.metrics: slot_accuracy is of the toy language"));
   EXPECT_EQ(std::count(rules.begin(), rules.end(), '\n'), 3) << rules;
+}
+
+TEST(Plan, NeedsTheFilesThatAreTrainedAndEvaluatedOn) {
+  const auto message = [](const std::string& data) {
+    return error_of([&] {
+      experiment::plan(small_experiment("evaluation: {splits: [test, valid, train]}\n", {"data=" + data}));
+    });
+  };
+  EXPECT_EQ(
+      message("{train: {source: a, target: b}, valid: {source: c, target: d}, test: {source: e, target: f}}"),
+      "");
+  const std::string none = message("{task: files}");
+  EXPECT_THAT(none, HasSubstr(":1: base: no files are given in data.train"));
+  EXPECT_THAT(none, HasSubstr(":6: evaluation.splits: \"test\", but no files are given in data.test"));
+  EXPECT_THAT(none, HasSubstr(":6: evaluation.splits: \"valid\", but no files are given in data.valid"));
+  EXPECT_EQ(std::count(none.begin(), none.end(), '\n'), 2) << none;
 }
 
 TEST(Controls, FixedHeadDimMatchesParametersThroughDff) {

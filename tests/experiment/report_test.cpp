@@ -41,7 +41,7 @@ std::string sentences_of(std::uint64_t seed, int right) {
 void write_experiment(const Folder& folder) {
   const auto experiment = small_experiment(
       "name: few & <many> heads\ngrid: {model.heads: [1, 2, 4]}\nseeds: [5, 6]\nbaseline: {model.heads: 4}\n"
-      "evaluation: {metrics: [exact_match]}\n");
+      "evaluation: {metrics: [exact_match], equivalence: {exact_match: 30}}\n");
   folder.write("experiment.yaml", experiment::dump(experiment));
   const experiment::Plan plan = experiment::plan(experiment);
   experiment::Results results(folder.path);
@@ -193,10 +193,12 @@ TEST(Report, DrawsAnExperimentInABrowser) {
       title: document.querySelector("h1").textContent, figures: report.figures.map((f) => f.id), tables: report.tables.map((t) => t.id),
       seeds: texts("metric", ".seed title"), means: texts("metric", ".mean title"),
       cells: texts("phenomena", ".cell title"), metric: get(report.figures, "metric").table(),
+      phenomena: get(report.tables, "phenomena-summary").csv(),
       failures: get(report.tables, "failures").csv(), latex: get(report.tables, "summary").latex(), svg: get(report.figures, "metric").svg(),
     };
     choose("metric", "phenomenon", "names");
     choose("phenomena", "show", "difference from the baseline");
+    result.differences_table = get(report.figures, "phenomena").csv();
     return { ...result, names: texts("metric", ".seed title"), differences: texts("phenomena", ".cell title"), curves: texts("curves", "path.line title").length };
   )JS",
                                   folder.path);
@@ -207,7 +209,7 @@ TEST(Report, DrawsAnExperimentInABrowser) {
   EXPECT_EQ(page["title"], "few & <many> heads");
   EXPECT_EQ(page["papers"], json({"rgb(255, 255, 255)", "rgb(21, 24, 29)"}));
   EXPECT_EQ(page["figures"], json({"metric", "phenomena", "curves"}));
-  EXPECT_EQ(page["tables"], json({"summary", "costs", "failures"}));
+  EXPECT_EQ(page["tables"], json({"summary", "phenomena-summary", "costs", "failures"}));
   EXPECT_EQ(page["seeds"], json({"seed 5: 50", "seed 6: 55", "seed 5: 60", "seed 5: 70", "seed 6: 75"}));
   EXPECT_EQ(page["means"][1], "heads 2: 60, 1 seed, 1 diverged or failed");
   EXPECT_EQ(page["names"][0], "seed 5: 51");
@@ -217,6 +219,16 @@ TEST(Report, DrawsAnExperimentInABrowser) {
   EXPECT_EQ(page["differences"],
             json({"agreement, heads 1: -20, p = 0", "agreement, heads 2: none", "agreement, heads 4: 0",
                   "names, heads 1: -20, p = 0", "names, heads 2: none", "names, heads 4: 0"}));
+  EXPECT_EQ(page["differences_table"],
+            "phenomenon,heads 1,heads 1: p (Benjamini–Hochberg),heads 2,heads 2: p (Benjamini–Hochberg),"
+            "heads 4,heads 4: p (Benjamini–Hochberg)\r\nagreement,-20,0,,,0,\r\nnames,-20,0,,,0,\r\n");
+  EXPECT_THAT(page["phenomena"].get<std::string>(),
+              AllOf(HasSubstr("heads,control,split,phenomenon,metric,mean,low,high,"),
+                    HasSubstr(",p,p (Benjamini–Hochberg),margin,p (TOST)\r\n"),
+                    HasSubstr("\r\n1,none,test,agreement,exact match,53.5,")));
+  EXPECT_THAT(page["latex"].get<std::string>(), HasSubstr("p (Holm) & margin & p (TOST) "));
+  EXPECT_EQ(json::parse(data)["experiment"]["points"][0]["difference"]["equivalence"]["margin"], 30);
+  EXPECT_EQ(json::parse(data)["experiment"]["points"][0]["difference"]["equivalence"]["p"], 0);
   EXPECT_EQ(page["curves"], 6);
   const json rows = json::parse(data)["experiment"]["rows"];
   std::size_t row = 0;

@@ -72,6 +72,27 @@ TEST(Results, KeepRowsOfCellsThatAreNotInTheExperiment) {
   EXPECT_EQ(rows[3].base, "b");
 }
 
+TEST(Results, HaveACellOnceWhateverTheGridSaysOfIt) {
+  const Folder folder;
+  const auto experiment = small_experiment(two);
+  const Plan plan = experiment::plan(experiment);
+  const auto& evaluation = experiment.config.evaluation;
+  Results results(folder.path);
+  for (const auto& cell : plan.cells) results.put(cell.id, outcome(1));
+  results.write(results.rows(plan.cells, "b", evaluation));
+  const Plan wider = experiment::plan(small_experiment(
+      "grid: {model.heads: [1, 4], model.d_ff: [128]}\nseeds: [5]\nevaluation: {metrics: [loss]}\n"));
+  ASSERT_EQ(wider.cells[0].id, plan.cells[0].id);
+  const auto rows = Results(folder.path).rows(wider.cells, "c", evaluation);
+  ASSERT_EQ(rows.size(), 4U);
+  for (const Row& row : rows) EXPECT_EQ(row.grid.size(), 2U);
+  // A cell that is now a trial alone, which needs less, keeps what else is known of it.
+  experiment::Cell trial = plan.cells[0];
+  trial.trial = 2;
+  const std::vector<experiment::Cell> trials{trial};
+  EXPECT_EQ(Results(folder.path).rows(trials, "b", evaluation).size(), 1U + 4U);
+}
+
 TEST(Results, KnowWhatIsLeftToDo) {
   const Folder folder;
   const auto experiment = small_experiment(two);

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "polyhead/data/grammar/grammar.h"
@@ -11,6 +12,9 @@
 #include "polyhead/train/config.h"
 
 namespace polyhead::experiment {
+
+/// The files of text, and of models of tokenizers, that a configuration names, each after its key; none of toy tasks.
+std::vector<std::pair<std::string, std::string>> data_files(const train::Config& config);
 
 /// A point of the grid under a control with a seed. Cells whose configurations are the same have the same id, and are one
 /// run: the baseline is the same model under several controls.
@@ -28,7 +32,9 @@ struct Cell {
 /// that cannot change a result: name, training.checkpoint_every, keep_last, keep_best, diagnostics_every, and
 /// section checkpoint. A setting that is new in the program leaves ids as they are. Of data.task grammar it is also of the
 /// version of the toy language, from the second on: results of another version are those of other cells.
-std::string cell_id(const train::Config& config, int language = data::grammar::version);
+/// Of data.task files it is also of the digests of the files that are named, as far as they are known.
+std::string cell_id(const train::Config& config, int language = data::grammar::version,
+                    const Digests& digests = {});
 /// The same of the base of an experiment, without seed and what the grid sets.
 std::string base_id(const Experiment& experiment);
 

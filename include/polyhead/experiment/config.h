@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "polyhead/config/settings.h"
@@ -59,11 +61,23 @@ struct Base {
   config::Node node;
 };
 
+/// The differences in metrics, in their units, that are still called none.
+struct Margins {
+  std::vector<std::pair<std::string, double>> of;
+  std::optional<double> find(std::string_view metric) const;
+};
+
+/// What is in files, by their paths: 16 hexadecimal digits each.
+struct Digests {
+  std::map<std::string, std::string> of;
+};
+
 /// Section `evaluation` of an experiment.
 struct EvaluationPlan {
   std::vector<std::string> splits{"test"};
   std::vector<std::string> metrics{"exact_match", "chrf", "loss"};
   std::optional<int> limit;
+  Margins equivalence = {};
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -73,6 +87,10 @@ struct EvaluationPlan {
       "contrastive_accuracy",
       config::not_empty());
     v("limit", limit, "most sentences of a split; null: all", config::at_least(1));
+    v("equivalence", equivalence,
+      "some of the metrics with a margin each, in the metric's unit: differences from the baseline are "
+      "tested "
+      "for being inside of it");
   }
   void validate(config::Problems& problems) const;
 };
@@ -88,6 +106,7 @@ struct ExperimentConfig {
   std::vector<double> learning_rate_factors{0.25, 0.5, 1, 2, 4};
   EvaluationPlan evaluation;
   Point baseline;
+  Digests digests;
 
   template <class Visitor>
   void fields(Visitor& v) {
@@ -102,6 +121,9 @@ struct ExperimentConfig {
       config::not_empty(), config::above(0));
     v("evaluation", evaluation, "what is measured");
     v("baseline", baseline, "the grid's values that others are compared with");
+    v("digests", digests,
+      "of data files, by path: the program writes them beside results, and takes them for files that are "
+      "gone");
   }
   void validate(config::Problems& problems) const;
   bool has(Control control) const;
@@ -136,6 +158,18 @@ struct Codec<experiment::Grid> {
   static std::string type() { return "a mapping of configuration keys to lists of values"; }
   static experiment::Grid read(const Node& node);
   static std::string text(const experiment::Grid& grid);
+};
+template <>
+struct Codec<experiment::Margins> {
+  static std::string type() { return "a mapping of metrics to numbers above 0"; }
+  static experiment::Margins read(const Node& node);
+  static std::string text(const experiment::Margins& margins);
+};
+template <>
+struct Codec<experiment::Digests> {
+  static std::string type() { return "a mapping of paths to texts"; }
+  static experiment::Digests read(const Node& node);
+  static std::string text(const experiment::Digests& digests);
 };
 template <>
 struct Codec<experiment::Point> {

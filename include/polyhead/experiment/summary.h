@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ struct Figure {
   /// Over all such differences in this metric under this control: Holm's, or of phenomena Benjamini & Hochberg's.
   double adjusted_p = 1;
   std::optional<metrics::Estimate> difference_bootstrap = {};
+  /// Of the same pairs, where EvaluationPlan::equivalence has a margin of the metric.
+  std::optional<metrics::Equivalence> equivalence = {};
 };
 
 /// A point under a control: the mean of what its seeds cost, and its figures.
@@ -46,12 +49,13 @@ inline constexpr int bootstrap_draws = 10000;
 /// sentence: FOLDER/cells/ID/sentences-SPLIT.jsonl. Seeds that diverged are left out, as in the t interval. Whether seeds have sentences of their own is
 /// seen from these files. `threads` change nothing.
 /// A figure stays without where a cell has no such file, or one that does not give the cell's figure in `results`. Returns why,
-/// in one line; empty where there are all.
+/// in one line; empty where there are all. So it does, with figures left out, soon after `stop` has become true.
 std::string add_bootstrap(std::vector<Group>& groups, const Experiment& experiment, const Plan& plan,
-                          const Results& results, const std::string& folder, int threads);
+                          const Results& results, const std::string& folder, int threads,
+                          const std::function<bool()>& stop = {});
 
 /// Tables for a terminal: what models cost, then for each metric and split the mean and its intervals over seeds, and the
-/// difference to the baseline. `note` is what add_bootstrap() returned.
+/// difference to the baseline; of each metric and control phenomena against points. `note` is what add_bootstrap() returned.
 std::string summary_text(const Experiment& experiment, const std::vector<Group>& groups,
                          const std::string& note);
 

@@ -92,8 +92,10 @@ function addPhenomenaFigure(parent, experiment) {
       });
     },
     table: (s) => {
-      const { rows, columns, points: grid } = cells(s);
-      return { columns: ["phenomenon", ...columns.map((c) => `${keyLabel(s.key)} ${valueText(c)}`)], rows: rows.map((r, i) => [r, ...grid[i].map((p) => value(p, s))]) };
+      const { rows, columns, points: grid } = cells(s), tested = s.show !== "mean";
+      const names = columns.map((c) => `${keyLabel(s.key)} ${valueText(c)}`);
+      return { columns: ["phenomenon", ...names.flatMap((n) => (tested ? [n, `${n}: p (Benjamini–Hochberg)`] : [n]))],
+        rows: rows.map((r, i) => [r, ...grid[i].flatMap((p) => (tested ? [value(p, s), p?.difference?.p_adjusted ?? null] : [value(p, s)]))]) };
     },
   });
 }
@@ -104,15 +106,24 @@ function addExperimentTables(parent, experiment) {
   const compared = points.some((p) => p.difference), bootstrapped = points.some((p) => p.bootstrap);
   const intervals = ["low", "high", ...(bootstrapped ? ["low (bootstrap)", "high (bootstrap)"] : [])];
   const ofIntervals = (p) => [p?.low, p?.high, ...(bootstrapped ? [p?.bootstrap?.low, p?.bootstrap?.high] : [])];
+  const equivalent = points.some((p) => p.difference?.equivalence);
+  const columns = (of, correction) => [...heading, "split", ...of, "metric", "mean", ...intervals, "seeds", "diverged or failed",
+    ...(compared ? ["difference", ...intervals, "p", `p (${correction})`] : []), ...(equivalent ? ["margin", "p (TOST)"] : [])];
+  const row = (p, of) => [...grid(p), words(p.control), p.split, ...of, words(p.metric), p.mean, ...ofIntervals(p), p.seeds, p.diverged,
+    ...(compared ? [p.difference?.mean, ...ofIntervals(p.difference), p.difference?.p, p.difference?.p_adjusted] : []),
+    ...(equivalent ? [p.difference?.equivalence?.margin, p.difference?.equivalence?.p] : [])];
   addTable(parent, {
     id: "summary", title: "All points",
     caption: "Means over seeds with 95% t intervals" + (compared ? "; paired differences from the baseline by seed with theirs, two-sided paired t-tests, p corrected by Holm's method over all differences in a metric under a control." : ".")
+      + (equivalent ? " p (TOST): of a difference of the margin or more, either way, by two one-sided paired t-tests; below 0.05 there is none." : "")
       + (bootstrapped ? " Bootstrap: 95% percentile intervals over seeds, then sentences, of the experiment's first split; of few seeds they are narrower than the t intervals." : ""),
-    table: {
-      columns: [...heading, "split", "metric", "mean", ...intervals, "seeds", "diverged or failed", ...(compared ? ["difference", ...intervals, "p", "p (Holm)"] : [])],
-      rows: points.filter((p) => p.phenomenon === null).map((p) => [...grid(p), words(p.control), p.split, words(p.metric), p.mean, ...ofIntervals(p), p.seeds, p.diverged,
-        ...(compared ? [p.difference?.mean, ...ofIntervals(p.difference), p.difference?.p, p.difference?.p_adjusted] : [])]),
-    },
+    table: { columns: columns([], "Holm"), rows: points.filter((p) => p.phenomenon === null).map((p) => row(p, [])) },
+  });
+  const phenomena = points.filter((p) => p.phenomenon !== null);
+  if (phenomena.length > 0) addTable(parent, {
+    id: "phenomena-summary", title: "All points by phenomenon",
+    caption: "As above, of the sentences that test a phenomenon" + (compared ? "; p corrected by Benjamini and Hochberg's method over all differences in a metric under a control." : "."),
+    table: { columns: columns(["phenomenon"], "Benjamini–Hochberg"), rows: phenomena.map((p) => row(p, [words(p.phenomenon)])) },
   });
   const costs = unique(cells.map((c) => [...grid(c), c.control])).map((key) => {
     const own = cells.filter((c) => JSON.stringify([...grid(c), c.control]) === JSON.stringify(key));

@@ -1,0 +1,83 @@
+#include "polyhead/experiment/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "experiment/experiments.h"
+
+namespace polyhead::testing {
+namespace {
+
+using experiment::Figure;
+using experiment::Group;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// Two points with three seeds: in all, and in two phenomena.
+struct Summarised {
+  Folder folder;
+  experiment::Experiment definition;
+  std::vector<Group> groups;
+
+  explicit Summarised(const std::string& evaluation)
+      : definition(
+            small_experiment("grid: {model.heads: [1, 4]}\nseeds: [5, 6, 7]\nbaseline: {model.heads: 4}\n"
+                             "evaluation: {metrics: [exact_match]" +
+                             evaluation + "}\n")) {
+    const experiment::Plan plan = experiment::plan(definition);
+    experiment::Results results(folder.path);
+    const std::vector<double> all{70, 71.5, 72, 70.5, 71, 72.5}, negation{40, 41, 43, 50, 52, 53};
+    for (std::size_t i = 0; i < plan.cells.size(); ++i) {
+      const auto measure = [](double value, std::optional<std::string> phenomenon) {
+        return experiment::Measure{
+            .split = "test", .metric = "exact_match", .phenomenon = phenomenon, .value = value};
+      };
+      results.put(plan.cells[i].id, {.measures = {measure(all[i], {}), measure(negation[i], "negation"),
+                                                  measure(all[i] + 10, "tense")}});
+    }
+    groups = summarize(definition, plan, results);
+  }
+  std::string text() const { return summary_text(definition, groups, ""); }
+};
+
+std::string squeezed(const std::string& text) {
+  std::string result;
+  std::unique_copy(text.begin(), text.end(), std::back_inserter(result),
+                   [](char a, char b) { return a == ' ' && b == ' '; });
+  return result;
+}
+
+TEST(Summary, HasATableOfPhenomenaAgainstPoints) {
+  const Summarised s("");
+  const std::string text = squeezed(s.text());
+  EXPECT_THAT(text, HasSubstr("\nexact_match by phenomenon\n"
+                              "phenomenon split model.heads 1 difference p (BH) model.heads 4\n"));
+  // Differences of -10, -11, -10: t = 31, two degrees of freedom; of -0.5, 0.5, -0.5: t = 0.5. Two tests.
+  EXPECT_THAT(text, HasSubstr("\nnegation test 41.33 -10.33 0.0021 51.67\n"));
+  EXPECT_THAT(text, HasSubstr("\ntense test 81.17 -0.17 0.6667 81.33\n"));
+  EXPECT_THAT(text, HasSubstr("p (BH): the same of phenomena"));
+  EXPECT_THAT(text, Not(HasSubstr("TOST")));
+}
+
+TEST(Summary, TestsThatThereIsNoDifference) {
+  const Summarised s(", equivalence: {exact_match: 2}");
+  const Figure& figure = s.groups[0].figures[0];
+  ASSERT_TRUE(figure.equivalence);
+  // The mean is -1/6, its standard error 1/3: t = (2 - 1/6)*3 = 5.5; P(T > t) = 1/2 - t/(2*sqrt(2 + t^2)).
+  EXPECT_NEAR(figure.equivalence->p, 0.5 - 5.5 / (2 * std::sqrt(2 + 5.5 * 5.5)), 1e-9);
+  EXPECT_EQ(figure.equivalence->pairs, 3);
+  EXPECT_FALSE(s.groups[1].figures[0].equivalence);  // the baseline
+  const std::string text = squeezed(s.text());
+  EXPECT_THAT(text, HasSubstr(" pairs margin p (TOST)\n"));
+  EXPECT_THAT(text, HasSubstr(" 3 2 0.0158\n"));
+  EXPECT_THAT(text, HasSubstr("p (TOST): of a difference of the margin or more, either way"));
+}
+
+}  // namespace
+}  // namespace polyhead::testing
