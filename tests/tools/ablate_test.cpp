@@ -85,6 +85,16 @@ TEST(Ablate, ListsItsCellsInADryRun) {
   EXPECT_FALSE(fs::exists(out));
   const Outcome after = run(ablate(experiment_file(), finished_folder(), {"--dry-run"}));
   EXPECT_THAT(after.out, HasSubstr("4 cells, 0 to run"));
+  EXPECT_EQ(after.err, "");
+  const Outcome other =
+      run(ablate(experiment_file(), finished_folder(), {"--dry-run", "--set", "model.d_ff=24"}));
+  EXPECT_THAT(other.err, HasSubstr("results.jsonl: 4 cells belong to another base ("));
+}
+
+TEST(Ablate, RunsNoMoreCellsSideBySideThanThereAreProcessors) {
+  Arguments arguments = ablate(experiment_file(), finished_folder(), {"--dry-run"});
+  arguments.at(5) = "1000";
+  EXPECT_THAT(run(arguments).err, HasSubstr("polyhead: --jobs 1000: there are "));
 }
 
 TEST(Ablate, WritesTidyRowsAndATable) {
@@ -210,6 +220,8 @@ bool lives(pid_t id) {
   return !stat.empty() && stat.find(") Z ") == stat.npos && stat.find(") X ") == stat.npos;
 }
 
+bool has_two_processors() { return std::thread::hardware_concurrency() >= 2; }
+
 /// An experiment whose cells would take hours, once two of them train.
 bool two_cells_train(Process& process, const std::string& folder) {
   return wait_for(process, [&] {
@@ -222,6 +234,7 @@ bool two_cells_train(Process& process, const std::string& folder) {
 }
 
 TEST(Ablate, TakesItsChildrenAlongWhenItIsKilled) {
+  if (!has_two_processors()) GTEST_SKIP() << "one processor runs one cell at a time";
   const std::string folder = fresh_path("ablation");
   Process process(ablate(experiment_file(), folder, {"--set", "training.max_steps=1000000"}));
   ASSERT_TRUE(two_cells_train(process, folder)) << process.wait().err;
@@ -254,6 +267,7 @@ TEST(Ablate, GoesOnAfterAnInterruptionAsIfThereHadBeenNone) {
 }
 
 TEST(Ablate, TellsItsCellsToSaveWhenItIsInterrupted) {
+  if (!has_two_processors()) GTEST_SKIP() << "one processor runs one cell at a time";
   const std::string folder = fresh_path("ablation");
   Process process(
       ablate(experiment_file(), folder,
@@ -266,6 +280,7 @@ TEST(Ablate, TellsItsCellsToSaveWhenItIsInterrupted) {
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.status, 128 + SIGTERM) << outcome.err;
   EXPECT_TRUE(rows(folder).empty());
+  EXPECT_EQ(outcome.out, "") << "no table of nothing";
   for (const auto& cell : fs::directory_iterator(folder + "/cells"))
     EXPECT_FALSE(fs::is_empty(cell.path() / "checkpoints")) << cell.path();
 }
@@ -289,6 +304,58 @@ TEST(Ablate, TellsAllThatIsWrongBeforeItRunsAnything) {
   const Outcome missing = run({"ablate", "/none/experiment.yaml"});
   EXPECT_EQ(missing.status, 2);
   EXPECT_THAT(missing.err, HasSubstr("/none/experiment.yaml: no such file"));
+}
+
+TEST(Ablate, FailsACellWhoseFilesAreDamagedAndGoesOn) {
+  const std::string folder = fresh_path("ablation");
+  fs::copy(finished_folder(), folder, fs::copy_options::recursive);
+  fs::remove(folder + "/results.jsonl");
+  const std::string id = rows(finished_folder()).front().at("cell");
+  const std::string log = folder + "/cells/" + id + "/train.jsonl", text = read_text(log);
+  std::ofstream(log) << "{\"step\":1}\n" << text;  // no log of training, though training goes on after it
+  const Outcome outcome = run(ablate(experiment_file(), folder));
+  EXPECT_EQ(outcome.status, 4) << outcome.err;
+  const std::vector<Json> all = rows(folder);
+  ASSERT_EQ(all.size(), 1U + 3U * 3U) << outcome.err;
+  EXPECT_EQ(all[0].at("cell"), id);
+  EXPECT_EQ(all[0].at("status"), "failed");
+  EXPECT_EQ(all[0].at("message").get<std::string>(), log + ": not a log of training: {\"step\":1}");
+}
+
+TEST(Ablate, RunsAnewWhatHasOtherData) {
+  const std::string train = write_text("train", "a b c\nb c\nc a\na\n"), test = write_text("test", "a c\n");
+  const std::string folder = fresh_path("ablation");
+  std::string text = read_text(experiment_file());
+  text.replace(text.find("[3, 4]"), 6, "[3]");
+  text.replace(text.find("{task: copy, train_size: 200, valid_size: 10, test_size: 20}"), 60,
+               "{train: {source: " + train + ", target: " + train + "}, test: {source: " + test +
+                   ", target: " + test + "}}");
+  const Arguments command = ablate(write_text("experiment.yaml", text), folder);
+  ASSERT_EQ(run(command).status, 0);
+  std::ofstream(test) << "b c\n";
+  EXPECT_THAT(run(command).err, HasSubstr("2 cells belong to another base ("));
+  EXPECT_THAT(run(command).err, HasSubstr("all 2 cells were done already"));
+  fs::remove(train);
+  EXPECT_THAT(run(command).err, HasSubstr("all 2 cells were done already")) << "what is gone is as it was";
+}
+
+TEST(Ablate, TellsOfAllFilesThatAreNotThereBeforeItRunsAnything) {
+  const std::string text = write_text("text", "a b c\nb c\n"), empty = write_text("empty", "");
+  const std::string folder = fresh_path("ablation");
+  const auto data = [&](const std::string& valid, const std::string& test) {
+    return ablate(experiment_file(), folder,
+                  {"--set",
+                   "data={train: {source: " + text + ", target: " + text + "}, valid: {source: " + valid +
+                       ", target: " + text + "}, test: {source: " + test + ", target: " + test + "}}",
+                   "--set", "training.initial_checkpoint=/none/model.h5"});
+  };
+  const Outcome outcome = run(data(empty, "/none/test"));
+  EXPECT_EQ(outcome.status, 3);
+  EXPECT_EQ(lines_of(outcome.err),
+            (std::vector<std::string>{"polyhead: " + empty + " has 0 lines, but " + text + " has 2",
+                                      "polyhead: data file /none/test: No such file or directory",
+                                      "polyhead: /none/model.h5: no such file"}));
+  EXPECT_FALSE(fs::exists(folder));
 }
 
 }  // namespace

@@ -366,6 +366,12 @@ TEST(Average, WritesACheckpointThatTranslates) {
   EXPECT_EQ(description.at("has_optimizer"), false);
   EXPECT_EQ(run({"average", trained_run(), "--last", "3", "--out", again}).out, again + "\n");
   EXPECT_TRUE(read_text(path) == read_text(again));
+  const std::string before = read_text(again);
+  const Outcome refused = run({"average", trained_run(), "--best", "1", "--out", again});
+  EXPECT_EQ(refused.status, 4);
+  EXPECT_EQ(refused.err, "polyhead: " + again + ": exists already; give another --out\n");
+  EXPECT_EQ(read_text(again), before);
+  fs::remove(again);
   EXPECT_EQ(run({"average", trained_run(), "--best", "1", "--out", again}).status, 0);
 }
 

@@ -210,6 +210,12 @@ TEST(HeadsLab, RefusesWrongUse) {
           "head \"cross\", expected");
   failure({"heads", "prune", model, "--heads", "cross.0.0", "--out", "/nonexistent/x.h5"}, 4,
           "/nonexistent/x.h5");
+  const std::string there = write_text("there", "as it was");
+  failure({"heads", "prune", model, "--heads", "cross.0.0", "--out", there}, 4,
+          there + ": exists already; give another --out");
+  failure({"heads", "prune", model, "--heads", "cross.0.0", "--out", fresh_path("x.h5"), "--config", there},
+          4, there + ": exists already; give another --config");
+  EXPECT_EQ(read_text(there), "as it was");
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "polyhead/core/error.h"
 #include "polyhead/core/file.h"
 #include "polyhead/core/parallel.h"
+#include "polyhead/experiment/files.h"
 #include "polyhead/experiment/summary.h"
 #include "progress.h"
 
@@ -131,15 +132,57 @@ void make_folder(const std::string& folder) {
   require<FileError>(!error, folder, ": cannot make the folder: ", error.message());
 }
 
+/// What the experiment in a folder says of its files; nothing where there is none that can be read.
+experiment::Digests recorded_digests(const std::string& folder) try {
+  return experiment::load_experiment(folder + "/experiment.yaml", {}, default_config).config.digests;
+} catch (const Error&) {
+  return {};
+}
+
+/// The experiment of a file, to be run in `folder`, where there is its plan.
+experiment::Experiment load(const AblateOptions& o) {
+  experiment::Experiment experiment = experiment::load_experiment(o.experiment, o.overrides, default_config);
+  experiment::Digests known = recorded_digests(run_folder(o.out, experiment.config.name));
+  known.of.merge(experiment.config.digests.of);
+  experiment.config.digests = experiment::digests_of(experiment::plan(experiment), known);
+  return experiment;
+}
+
+int processors() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
+
+/// Writes and prints the tables. The exit status is `status` where nobody asked to stop meanwhile.
+int summarise(const experiment::Experiment& experiment, const Ablation& ablation, const std::string& folder,
+              int threads, int status) {
+  std::vector<experiment::Group> groups = summarize(experiment, ablation.plan(), ablation.results());
+  const bool none = std::all_of(groups.begin(), groups.end(), [](const experiment::Group& group) {
+    return group.finished + group.diverged + group.failed == 0;
+  });
+  if (none) return status;
+  const std::string note = add_bootstrap(groups, experiment, ablation.plan(), ablation.results(), folder,
+                                         threads, [] { return signal_received() != 0; });
+  const std::string summary = summary_text(experiment, groups, note);
+  replace_file(folder + "/summary.txt", summary);
+  write_output("", summary);
+  const int number = signal_received();
+  return number != 0 ? 128 + number : status;
+}
+
 int run_ablate(const AblateOptions& o) {
-  const experiment::Experiment experiment =
-      experiment::load_experiment(o.experiment, o.overrides, default_config);
+  const experiment::Experiment experiment = load(o);
   const std::string folder = run_folder(o.out, experiment.config.name);
   const experiment::Plan plan = experiment::plan(experiment);
+  const int jobs = std::min(o.jobs, processors());
+  if (jobs < o.jobs)
+    complain(
+        concat("--jobs ", o.jobs, ": there are ", jobs, " processors; ", jobs, " cells run side by side"));
+  const experiment::Results results(folder);
+  experiment::check_files(plan, results, experiment.config.evaluation);
   if (o.dry_run) {
-    const experiment::Results results(folder);
-    write_output("",
-                 listing(experiment, experiment::plan(experiment, results.trial_scores()), results, o.jobs));
+    const experiment::Plan whole = experiment::plan(experiment, results.trial_scores());
+    for (const std::string& told :
+         others_lines(results.others(whole.cells, experiment::base_id(experiment)), folder))
+      complain(told);
+    write_output("", listing(experiment, whole, results, jobs));
     return 0;
   }
   watch_signals();
@@ -147,15 +190,9 @@ int run_ablate(const AblateOptions& o) {
   const FolderLock lock(folder);
   remove_temporaries(folder);
   replace_file(folder + "/experiment.yaml", experiment::dump(experiment));
-  Ablation ablation(experiment, plan, folder, o.jobs, signal_received);
+  Ablation ablation(experiment, plan, folder, jobs, signal_received);
   const int status = ablation.run();
-  std::vector<experiment::Group> groups = summarize(experiment, ablation.plan(), ablation.results());
-  const std::string note =
-      add_bootstrap(groups, experiment, ablation.plan(), ablation.results(), folder, o.jobs);
-  const std::string summary = summary_text(experiment, groups, note);
-  replace_file(folder + "/summary.txt", summary);
-  write_output("", summary);
-  return status;
+  return summarise(experiment, ablation, folder, jobs, status);
 }
 
 }  // namespace
@@ -169,7 +206,8 @@ Command add_ablate(CLI::App& program) {
   command->add_option("--out", o->out, "folder of the experiment; runs/NAME by default");
   o->jobs = default_threads();
   command
-      ->add_option("--jobs", o->jobs, "cells that run side by side, one thread each; by default one a core")
+      ->add_option("--jobs", o->jobs,
+                   "cells that run side by side, one thread each; at most, and by default, one a core")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   add_overrides(*command, o->overrides);

@@ -66,6 +66,19 @@ std::vector<std::string> evaluate_arguments(const experiment::EvaluationPlan& ev
 
 }  // namespace
 
+std::vector<std::string> others_lines(const experiment::Results::Others& others, const std::string& folder) {
+  std::vector<std::string> lines;
+  for (const auto& [ids, why] :
+       {std::pair{others.of_another_base, "belong to another base"},
+        {others.of_this_base, "are not in this experiment's grid, seeds and controls"}})
+    if (!ids.empty())
+      lines.push_back(fmt::format(
+          "{}/results.jsonl: {} cells {} ({}{}): they stay there, out of the tables", folder, ids.size(), why,
+          fmt::join(ids.begin(), ids.begin() + std::min<long>(std::ssize(ids), 5), ", "),
+          ids.size() > 5 ? ", ..." : ""));
+  return lines;
+}
+
 Ablation::Ablation(const experiment::Experiment& experiment, const experiment::Plan& plan, std::string folder,
                    int jobs, int (*signal)())
     : experiment_(experiment),
@@ -76,19 +89,9 @@ Ablation::Ablation(const experiment::Experiment& experiment, const experiment::P
       signal_(signal),
       results_(folder_),
       terminal_(isatty(STDERR_FILENO) == 1) {
-  const auto others = results_.others(plan_.cells, base_);
-  const auto tell = [&](const std::vector<std::string>& ids, const char* why) {
-    if (!ids.empty())
-      line(fmt::format("{}/results.jsonl: {} cells {} ({}{}): they stay there, out of the tables", folder_,
-                       ids.size(), why,
-                       fmt::join(ids.begin(), ids.begin() + std::min<long>(std::ssize(ids), 5), ", "),
-                       ids.size() > 5 ? ", ..." : ""));
-  };
   // What learning_rate_search chose is in the plan when all trials are known.
   plan_ = experiment::plan(experiment_, results_.trial_scores());
-  tell(others.of_another_base, "belong to another base");
-  const auto after = results_.others(plan_.cells, base_);
-  tell(after.of_this_base, "are not in this experiment's grid, seeds and controls");
+  for (const std::string& told : others_lines(results_.others(plan_.cells, base_), folder_)) line(told);
 }
 
 int Ablation::run() {
@@ -170,11 +173,27 @@ void Ablation::next_stage(Job& job) {
 
 bool Ablation::advance(Job& job, int status) {
   if (stopped_by_ != 0) return true;  // to be gone on with by the next run
-  const std::string folder = folder_of(job.cell);
   if (status != 0) {
     fail(job, status);
     return true;
   }
+  try {
+    take_up(job);
+  } catch (const Error& error) {
+    fail(job, static_cast<int>(error.status()), error.what());
+    return true;
+  }
+  if (!job.splits.empty()) {
+    next_stage(job);
+    return false;
+  }
+  finish(job);
+  return true;
+}
+
+/// What the stage that ended left in files.
+void Ablation::take_up(Job& job) {
+  const std::string folder = folder_of(job.cell);
   if (!job.trained) {
     job.trained = true;
     job.outcome = experiment::training_outcome(folder, job.cell.config);
@@ -188,12 +207,6 @@ bool Ablation::advance(Job& job, int status) {
     job.outcome.evaluate_seconds += seconds_since(job.stage_begin);
     job.splits.erase(job.splits.begin());
   }
-  if (!job.splits.empty()) {
-    next_stage(job);
-    return false;
-  }
-  finish(job);
-  return true;
 }
 
 void Ablation::finish(Job& job) {
@@ -215,14 +228,18 @@ void Ablation::finish(Job& job) {
                    rate()));
 }
 
-void Ablation::fail(Job& job, int status) {
-  if (!job.trained && std::filesystem::exists(train::RunFolder(folder_of(job.cell)).log()))
-    job.outcome = experiment::training_outcome(folder_of(job.cell), job.cell.config);
+void Ablation::fail(Job& job, int status, const std::string& message) {
+  if (!job.trained && std::filesystem::exists(train::RunFolder(folder_of(job.cell)).log())) try {
+      job.outcome = experiment::training_outcome(folder_of(job.cell), job.cell.config);
+    } catch (const Error&) {  // what the program said matters more
+    }
   job.outcome.measures.clear();
   job.outcome.status =
       status == static_cast<int>(polyhead::Status::numbers) ? Status::diverged : Status::failed;
   const std::string log = last_line(folder_of(job.cell) + "/ablate.log");
-  job.outcome.message = status > 128 ? fmt::format("ended by signal {}", status - 128) : log;
+  job.outcome.message = !message.empty() ? message
+                        : status > 128   ? fmt::format("ended by signal {}", status - 128)
+                                         : log;
   if (job.outcome.status == Status::failed && failure_ == 0) failure_ = status > 128 ? 1 : status;
   finish(job);
 }

@@ -13,6 +13,9 @@
 
 namespace polyhead::tools {
 
+/// What is said of the cells of a folder that an experiment does not have.
+std::vector<std::string> others_lines(const experiment::Results::Others& others, const std::string& folder);
+
 /// Runs the cells of an experiment side by side, each in processes of its own, and keeps what comes of them.
 class Ablation {
  public:
@@ -43,7 +46,9 @@ class Ablation {
   /// Whether the job is at its end.
   bool advance(Job& job, int status);
   void finish(Job& job);
-  void fail(Job& job, int status);
+  /// `message`: what is wrong; else what the program said last.
+  void fail(Job& job, int status, const std::string& message = "");
+  void take_up(Job& job);
   void stop(int number);
   void save() const;
 

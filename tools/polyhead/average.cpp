@@ -16,6 +16,7 @@ struct AverageOptions {
 };
 
 int run_average(const AverageOptions& o) {
+  if (!o.out.empty()) require_new(o.out, "--out");
   const std::string folder = train::RunFolder(o.run).checkpoints();
   const std::vector<train::CheckpointFile> files = train::list_checkpoints(folder);
   require<FileError>(!files.empty(), o.run, ": no checkpoint in ", folder, ", expected step-*.h5");
@@ -48,7 +49,10 @@ Command add_average(CLI::App& program) {
       ->add_option("--best", o->best, "how many of the best by training.best_metric (see training.keep_best)")
       ->check(CLI::Range(1, 1'000'000))
       ->excludes(last);
-  command->add_option("--out", o->out, "the checkpoint to write; RUN/average.h5 by default")
+  command
+      ->add_option(
+          "--out", o->out,
+          "the checkpoint to write, which must not exist yet; by default RUN/average.h5, which is replaced")
       ->type_name("FILE");
   return {command, [o] { return run_average(*o); }};
 }

@@ -86,6 +86,11 @@ void write_output(const std::string& path, std::string_view text) {
   file.close();
 }
 
+void require_new(const std::string& path, std::string_view option) {
+  require<FileError>(!std::filesystem::exists(std::filesystem::symlink_status(path)), path,
+                     ": exists already; give another ", option);
+}
+
 void complain(std::string_view message) {
   std::string text;
   while (!message.empty()) {

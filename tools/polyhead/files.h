@@ -29,6 +29,10 @@ std::vector<std::string> read_beside(const std::string& path, const std::string&
 /// reads any more.
 void write_output(const std::string& path, std::string_view text);
 
+/// Throws FileError where there is something at `path` already, which `option` names: a checkpoint or a configuration is not
+/// made again as fast as it is replaced.
+void require_new(const std::string& path, std::string_view option);
+
 /// A message on stderr, each of its lines after the program's name.
 void complain(std::string_view message);
 

@@ -152,6 +152,8 @@ std::int64_t parameter_count(const train::Checkpoint& checkpoint) {
 }
 
 int run_prune(const PruneOptions& o) {
+  require_new(o.out, "--out");
+  if (!o.config.empty()) require_new(o.config, "--config");
   const auto [path, before, damaged] = train::open_checkpoint(o.model);
   if (!damaged.empty()) complain(damaged);
   train::model_of(before);  // throws unless its arrays are those of its configuration
@@ -222,8 +224,12 @@ Command add_prune(CLI::App& heads_command) {
       ->add_flag("--closed", o->closed,
                  "of a model with learned gates (training.head_gates): remove the heads whose gates are 0")
       ->excludes(heads);
-  command->add_option("--out", o->out, "the checkpoint to write")->required()->type_name("CHECKPOINT");
-  command->add_option("--config", o->config, "write its configuration here, to train the same shape")
+  command->add_option("--out", o->out, "the checkpoint to write; it must not exist yet")
+      ->required()
+      ->type_name("CHECKPOINT");
+  command
+      ->add_option("--config", o->config,
+                   "write its configuration here, to train the same shape; it must not exist yet")
       ->type_name("FILE");
   command->add_flag("--json", o->json, "one JSON object");
   return {command, [o] { return run_prune(*o); }};
