@@ -354,7 +354,7 @@ TEST(Ablate, TellsOfAllFilesThatAreNotThereBeforeItRunsAnything) {
   EXPECT_EQ(lines_of(outcome.err),
             (std::vector<std::string>{"polyhead: " + empty + " has 0 lines, but " + text + " has 2",
                                       "polyhead: data file /none/test: No such file or directory",
-                                      "polyhead: /none/model.h5: no such file"}));
+                                      "polyhead: /none/model.h5: cannot read: No such file or directory"}));
   EXPECT_FALSE(fs::exists(folder));
 }
 
