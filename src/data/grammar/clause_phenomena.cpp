@@ -37,20 +37,23 @@ void Finder::visit_clause(int clause, const std::vector<int>& hosts) {
   add_verb_sense(clause, hosts);
 }
 
-bool Finder::follows_modal(int clause) const {
+const Node* Finder::first_before(int clause) const {
   const Node& root = tree_[tree_.root];
-  if (!root.has(Role::first) || root.child(Role::second) != clause) return false;
-  const Node& first = tree_[root.child(Role::first)];
-  if (!first.compound) return false;
-  const Auxiliary auxiliary = tree_[finite_verb(first)].auxiliary_verb;
+  return root.has(Role::first) && root.child(Role::second) == clause ? &tree_[root.child(Role::first)]
+                                                                     : nullptr;
+}
+
+bool Finder::follows_modal(int clause) const {
+  const Node* const first = first_before(clause);
+  if (first == nullptr || !first->compound) return false;
+  const Auxiliary auxiliary = tree_[finite_verb(*first)].auxiliary_verb;
   return auxiliary == Auxiliary::can || auxiliary == Auxiliary::must;
 }
 
 bool Finder::follows_verb_last(int clause) const {
-  const Node& root = tree_[tree_.root];
-  if (!root.has(Role::first) || root.child(Role::second) != clause) return false;
-  const Node& first = tree_[root.child(Role::first)];
-  return first.has(Role::complement) || first.has(Role::reason) || follows_modal(clause);
+  const Node* const first = first_before(clause);
+  return first != nullptr &&
+         (first->has(Role::complement) || first->has(Role::reason) || follows_modal(clause));
 }
 
 bool Finder::may_be_genitive(int clause) const {

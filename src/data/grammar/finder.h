@@ -69,6 +69,8 @@ class Finder {
   // Clauses.
 
   void visit_clause(int clause, const std::vector<int>& hosts);
+  /// The first of two main clauses whose second is `clause`; else null.
+  const Node* first_before(int clause) const;
   /// The second of two clauses, after one with a modal verb, which can govern an infinitive in the second too: "Emma kann
   /// Anna anrufen und ich lachen".
   bool follows_modal(int clause) const;
