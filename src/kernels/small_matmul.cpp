@@ -104,15 +104,22 @@ void dot_rows(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, cons
   constexpr std::int64_t step = simd::lanes<T>;
   for (std::int64_t j = 0; j < n; j += step) {
     const std::int64_t rows = std::min(step, n - j);
-    const T* block = b + j * ldb;
+    // A full set of rows keeps the sums in registers; the last one stands in for those that are not there.
+    const T* row[step];
+    for (std::int64_t r = 0; r < step; ++r) row[r] = b + (j + std::min(r, rows - 1)) * ldb;
     simd::Vec<T> sums[step] = {};
-    for (std::int64_t r = 0; r < rows; ++r) {
-      std::int64_t l = 0;
-      for (; l + step <= k; l += step) sums[r] += simd::load(x + l) * simd::load(block + r * ldb + l);
-      if (l < k)
-        sums[r] += simd::load_first(x + l, k - l, T{0}) * simd::load_first(block + r * ldb + l, k - l, T{0});
+    std::int64_t l = 0;
+    for (; l + step <= k; l += step) {
+      const simd::Vec<T> part = simd::load(x + l);
+#pragma GCC unroll 16
+      for (std::int64_t r = 0; r < step; ++r) sums[r] += part * simd::load(row[r] + l);
     }
-    simd::store(y + j, simd::sum_each<T>(sums));
+    if (l < k) {
+      const simd::Vec<T> part = simd::load_first(x + l, k - l, T{0});
+#pragma GCC unroll 16
+      for (std::int64_t r = 0; r < step; ++r) sums[r] += part * simd::load_first(row[r] + l, k - l, T{0});
+    }
+    simd::store(y + j, simd::select_first<T>(rows, simd::sum_each<T>(sums), simd::Vec<T>{}));
   }
 }
 

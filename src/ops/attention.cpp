@@ -48,33 +48,30 @@ struct Call {
   const Tensor &q, &k, &v;
   const Tensor &gates, &replacement;
   std::int64_t key_dim = q.cols() / op.heads, value_dim = v.cols() / op.kv_heads;
+  std::int64_t group = op.heads / op.kv_heads;
+  T scale = static_cast<T>(op.scale == 0 ? 1 / std::sqrt(static_cast<double>(key_dim)) : op.scale);
   kernels::DropoutRate rate{exec.training ? op.dropout : 0};
   RngKey key = exec.key.fold(op.site);
 
-  std::int64_t group() const { return op.heads / op.kv_heads; }
-  /// The columns of a head of rows begin … in a matrix of `count` heads.
+  /// The columns of a head of rows begin … in a matrix of heads of `width` columns.
   template <class U>
-  static Rows<U> head_rows(const Tensor& t, std::int64_t count, std::int64_t begin, std::int64_t head) {
+  static Rows<U> head_rows(const Tensor& t, std::int64_t width, std::int64_t begin, std::int64_t head) {
     if (!t) return {};
-    return {t.as<U>() + begin * t.cols() + head * (t.cols() / count), t.cols()};
-  }
-  Rows<T> grad_rows(const Grad& g, std::int64_t count, std::int64_t begin, std::int64_t head) const {
-    return head_rows<T>(g.tensor, count, begin, head);
+    return {t.as<U>() + begin * t.cols() + head * width, t.cols()};
   }
 
   Head<T> head(std::int64_t sentence, std::int64_t a) const {
     const Segment &queries = op.query_segments[sentence], &keys = op.key_segments[sentence];
-    const double scale = op.scale == 0 ? 1 / std::sqrt(static_cast<double>(key_dim)) : op.scale;
     Head<T> h;
     h.queries = queries.length;
     h.keys = keys.length;
     h.key_dim = key_dim;
     h.value_dim = value_dim;
-    h.q = head_rows<const T>(q, op.heads, queries.begin, a);
-    h.k = head_rows<const T>(k, op.kv_heads, keys.begin, a / group());
-    h.v = head_rows<const T>(v, op.kv_heads, keys.begin, a / group());
-    h.mask = head_rows<const T>(op.mask, 1, queries.begin, 0);
-    h.factor = static_cast<T>(scale) * (op.logit_scale ? op.logit_scale.as<T>()[a] : T{1});
+    h.q = head_rows<const T>(q, key_dim, queries.begin, a);
+    h.k = head_rows<const T>(k, key_dim, keys.begin, a / group);
+    h.v = head_rows<const T>(v, value_dim, keys.begin, a / group);
+    h.mask = head_rows<const T>(op.mask, 0, queries.begin, 0);
+    h.factor = scale * (op.logit_scale ? op.logit_scale.as<T>()[a] : T{1});
     h.causal = op.causal;
     h.dropout = {key, static_cast<std::uint32_t>(op.query_segments.first + sentence),
                  static_cast<std::uint32_t>(a), rate.threshold, rate.scale};
@@ -94,18 +91,17 @@ struct Call {
   /// The replacement of row i of a sentence of head a.
   Rows<const T> replacement_rows(std::int64_t begin, std::int64_t a) const {
     const bool shared = replacement && replacement.rows() == 1;
-    Rows<const T> rows = head_rows<const T>(replacement, op.heads, shared ? 0 : begin, a);
+    Rows<const T> rows = head_rows<const T>(replacement, value_dim, shared ? 0 : begin, a);
     if (shared) rows.stride = 0;
     return rows;
   }
 
-  /// Has the keys and values of a sentence on their way to the cache.
-  void prefetch(std::int64_t sentence) const {
-    const Segment& keys = op.key_segments[sentence];
-    for (const Tensor* t : {&k, &v}) {
-      const auto* begin = reinterpret_cast<const char*>(t->as<T>() + keys.begin * t->cols());
-      const auto bytes = keys.length * t->cols() * static_cast<std::int64_t>(sizeof(T));
-      for (std::int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(begin + line);
+  /// Has a head's keys and values of a sentence on their way to the cache.
+  void prefetch(std::int64_t sentence, std::int64_t a) const {
+    const Head<T> h = head(sentence, a);
+    for (std::int64_t j = 0; j < h.keys; ++j) {
+      for (std::int64_t c = 0; c < key_dim; c += simd::lanes<T>) __builtin_prefetch(h.k[j] + c);
+      for (std::int64_t c = 0; c < value_dim; c += simd::lanes<T>) __builtin_prefetch(h.v[j] + c);
     }
   }
 
@@ -166,14 +162,14 @@ void forward_all(const Call<T>& call, T* kept, const Tensor& y) {
   T* transposed = call.transposed_room(call.key_dim);
   call.for_each_head([&](std::int64_t s, std::int64_t a, std::int64_t place) {
     const Head<T> head = call.head(s, a);
-    const Rows<T> out = call.template head_rows<T>(y, op.heads, op.query_segments[s].begin, a);
+    const Rows<T> out = call.template head_rows<T>(y, call.value_dim, op.query_segments[s].begin, a);
     if (call.is_long(s)) {
       forward_long(call.exec.scratch, head, kept + place, out);
     } else {
       const bool few = head.queries < queries_worth_a_transpose;
       // A step of decoding has too little to do with what it reads to hide the way from memory.
-      if (few && a == 0 && s + 1 < op.query_segments.count()) call.prefetch(s + 1);
-      if (!few && a % call.group() == 0)
+      if (few && s + 1 < op.query_segments.count()) call.prefetch(s + 1, a);
+      if (!few && a % call.group == 0)
         kernels::transpose(head.keys, head.key_dim, head.k.data, head.k.stride, transposed,
                            simd::round_up<T>(head.keys));
       forward_short<T>(call.exec.scratch, head, few ? nullptr : transposed, kept + place, out);
@@ -196,11 +192,11 @@ void backward_all(const Call<T>& call, const T* kept, const Tensor& dy, const Gr
   call.for_each_head([&](std::int64_t s, std::int64_t a, std::int64_t place) {
     const Head<T> head = call.head(s, a);
     const std::int64_t begin = op.query_segments[s].begin, key_begin = op.key_segments[s].begin,
-                       group = call.group();
-    const Rows<const T> dy_rows = call.template head_rows<const T>(dy, op.heads, begin, a);
-    HeadGradients<T> gradients{{dy_rows, call.grad_rows(g.dq, op.heads, begin, a),
-                                call.grad_rows(g.dk, op.kv_heads, key_begin, a / group),
-                                call.grad_rows(g.dv, op.kv_heads, key_begin, a / group)},
+                       group = call.group, key_dim = call.key_dim, value_dim = call.value_dim;
+    const Rows<const T> dy_rows = call.template head_rows<const T>(dy, value_dim, begin, a);
+    HeadGradients<T> gradients{{dy_rows, call.template head_rows<T>(g.dq.tensor, key_dim, begin, a),
+                                call.template head_rows<T>(g.dk.tensor, key_dim, key_begin, a / group),
+                                call.template head_rows<T>(g.dv.tensor, value_dim, key_begin, a / group)},
                                call.gate(s, a)};
     if (call.is_long(s)) {
       backward_long(call.exec.scratch, head, kept + place, gradients);
@@ -217,7 +213,7 @@ void backward_all(const Call<T>& call, const T* kept, const Tensor& dy, const Gr
           (replacement ? dot_all(dy_rows, replacement, head.queries, head.value_dim) : T{0});
     if (!g.dreplacement) return;
     const bool shared = call.replacement.rows() == 1;
-    const Rows<T> sums = call.grad_rows(g.dreplacement, op.heads, shared ? 0 : begin, a);
+    const Rows<T> sums = call.template head_rows<T>(g.dreplacement.tensor, value_dim, shared ? 0 : begin, a);
     for (std::int64_t i = 0; i < head.queries; ++i) {
       T* sum = sums[shared ? 0 : i];
 #pragma omp simd
