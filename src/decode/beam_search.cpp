@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "search.h"
-#include "top_k.h"
 
 namespace polyhead::decode {
 namespace {
@@ -15,11 +14,15 @@ class BeamSearch final : public Search {
     beams_.push_back({-1, 0});
   }
 
-  bool observe(std::size_t row, const Tensor& log_probabilities) override {
-    const std::span<const ScoredId> best = top_k_(log_probabilities, 2 * beam_size_);
-    for (const ScoredId& next : best)
-      candidates_.push_back({beams_[row].log_probability + next.value, next.id, row});
-    return !best.empty();
+  bool observe(std::size_t row, const Continuations& next) override {
+    const auto& [log_probabilities, ids] = next.best;
+    const std::span<const std::int32_t> best = ids.span<std::int32_t>();
+    dispatch(log_probabilities.dtype, [&]<class T>() {
+      for (std::size_t i = 0; i < best.size() && best[i] >= 0; ++i)
+        candidates_.push_back(
+            {beams_[row].log_probability + static_cast<double>(log_probabilities.as<T>()[i]), best[i], row});
+    });
+    return best.front() >= 0;
   }
 
   void advance(nn::DecoderState& state) override {
@@ -124,7 +127,6 @@ class BeamSearch final : public Search {
   SearchTask task_;
   std::size_t beam_size_;
   std::int32_t length_ = 0;
-  TopK top_k_;
   std::vector<Node> nodes_;
   std::vector<Beam> beams_, next_beams_;
   std::vector<LiveRow> next_live_;

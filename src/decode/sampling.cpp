@@ -18,18 +18,19 @@ class Sampling final : public Search {
     }
   }
 
-  bool observe(std::size_t row, const Tensor& log_probabilities) override {
+  bool observe(std::size_t row, const Continuations& next) override {
+    const Tensor& log_probabilities = next.log_probabilities;
     const std::span<const ScoredId> best = top_k_(log_probabilities, 1);
     if (best.empty()) return false;
     largest_ = best.front().value;
     const auto draw = static_cast<std::size_t>(live_[row].slot - task_.first_slot);
     Hypothesis& hypothesis = draws_[draw];
     RandomStream random(key_.fold(draw).fold(hypothesis.ids.size()));
-    const ScoredId next = pick(candidates(log_probabilities), random.uniform());
-    live_[row].id = next.id;
-    hypothesis.ids.push_back(next.id);
-    hypothesis.log_probability += next.value;
-    hypothesis.finished = next.id == eos_id;
+    const ScoredId drawn = pick(candidates(log_probabilities), random.uniform());
+    live_[row].id = drawn.id;
+    hypothesis.ids.push_back(drawn.id);
+    hypothesis.log_probability += drawn.value;
+    hypothesis.finished = drawn.id == eos_id;
     return true;
   }
 

@@ -6,6 +6,7 @@
 
 #include "polyhead/decode/translate.h"
 #include "polyhead/nn/decoder.h"
+#include "polyhead/ops/most_likely.h"
 
 namespace polyhead::decode {
 
@@ -22,15 +23,23 @@ struct LiveRow {
   std::int32_t slot, id;
 };
 
+/// What may follow a hypothesis.
+struct Continuations {
+  /// Of beam search: the 2·beam_size best, each [1, 2·beam_size].
+  ops::MostLikely::Words best;
+  /// Of sampling: of all words, [1, V].
+  Tensor log_probabilities;
+};
+
 /// The search for the translations of one sentence, a step at a time.
 class Search {
  public:
   virtual ~Search() = default;
   /// Empty when the search has ended.
   std::span<const LiveRow> live() const { return live_; }
-  /// Receives the log-probabilities [1, V] of what may follow live()[row]; called for every row of a step. Whether there
-  /// is any: false where all are −∞.
-  virtual bool observe(std::size_t row, const Tensor& log_probabilities) = 0;
+  /// Receives what may follow live()[row]; called for every row of a step. Whether there is anything: false where all
+  /// log-probabilities are −∞.
+  virtual bool observe(std::size_t row, const Continuations& next) = 0;
   /// Takes the step, and moves hypotheses between slots.
   virtual void advance(nn::DecoderState& state) = 0;
   /// The result, the best score first, when the search has ended.

@@ -10,8 +10,8 @@
 namespace polyhead::decode {
 namespace {
 
-/// Rows whose log-probabilities are made at the same time: of 10,000 pieces they stay near a core, and products of more rows
-/// are hardly faster.
+/// Rows whose log-probabilities of all words exist at the same time: of 10,000 pieces they stay near a core, and products of
+/// more rows are hardly faster.
 constexpr std::int64_t block_rows = 32;
 
 /// The searches of the sentences of a batch, advanced together.
@@ -20,6 +20,7 @@ class BatchDecoder {
   BatchDecoder(const nn::Transformer& model, Exec& exec, const DecodingConfig& config,
                std::span<const TokenIds> sources, Batch batch, const AttentionHook& attention)
       : model_(model),
+        config_(config),
         exec_(exec),
         tape_(exec, false),
         hook_([&](const nn::AttentionCall& call) { return attention(call, queries_); }),
@@ -55,7 +56,7 @@ class BatchDecoder {
     for (std::int32_t length = 1; gather(source.segments); ++length) {
       const ArenaScope scope(exec_.activations);
       queries_ = {sentence_of_row_, length - 1};
-      observe(model_.step(context_, ids_, slot_of_row_, {memory_of_row_, 0}, state).value(), length);
+      observe(model_.step(context_, ids_, slot_of_row_, {memory_of_row_, 0}, state), length);
       const ProfileTimer timer(exec_.profile, "search", Pass::forward);
       for (const auto& search : searches_)
         if (!search->live().empty()) search->advance(state);
@@ -85,36 +86,56 @@ class BatchDecoder {
     return !rows_.empty();
   }
 
-  /// Hands each row's log-probabilities to its search, a block of rows at a time while they are in cache.
-  void observe(const Tensor& features, std::int32_t length) {
+  void observe(Var features, std::int32_t length) {
+    if (config_.method == Method::beam)
+      observe_best(features, length);
+    else
+      observe_all(features.value(), length);
+  }
+
+  void observe_best(Var features, std::int32_t length) {
+    const ops::MostLikely op{.count = 2 * std::int64_t{config_.beam_size}, .excluded = bos_id};
+    const ops::MostLikely::Words words = [&] {
+      const ProfileTimer timer(exec_.profile, "MostLikely", Pass::forward);
+      return model_.most_likely(context_, features, op);
+    }();
+    const ProfileTimer timer(exec_.profile, "search", Pass::forward);
+    for (std::int64_t r = 0; r < words.ids.rows(); ++r)
+      observe(r, length, {{words.log_probabilities.slice_rows(r, 1), words.ids.slice_rows(r, 1)}, {}});
+  }
+
+  /// A block of rows at a time while their log-probabilities are in cache.
+  void observe_all(const Tensor& features, std::int32_t length) {
     for (std::int64_t begin = 0; begin < features.rows(); begin += block_rows) {
       const ArenaScope scope(exec_.activations);
       const std::int64_t count = std::min(block_rows, features.rows() - begin);
       const Tensor block =
           model_.log_probabilities(context_, tape_.leaf(features.slice_rows(begin, count))).value();
-      const ProfileTimer timer(exec_.profile, "top_k", Pass::forward);
-      for (std::int64_t r = 0; r < count; ++r) {
-        const Row& row = rows_[static_cast<std::size_t>(begin + r)];
-        const Tensor log_probabilities = block.slice_rows(r, 1);
-        forbid_bos(log_probabilities, row, length);
-        require<NumbersError>(searches_[row.sentence]->observe(row.live, log_probabilities), "sentence ",
-                              batch_[row.sentence] + 1, ": no target token ", length,
-                              " has a probability above 0");
-      }
+      const ProfileTimer timer(exec_.profile, "search", Pass::forward);
+      dispatch(block.dtype, [&]<class T>() {
+        for (std::int64_t r = 0; r < count; ++r) {
+          const Tensor row = block.slice_rows(r, 1);
+          row.as<T>()[bos_id] = -std::numeric_limits<T>::infinity();
+          observe(begin + r, length, {{}, row});
+        }
+      });
     }
   }
 
-  void forbid_bos(const Tensor& log_probabilities, const Row& row, std::int32_t length) const {
-    dispatch(log_probabilities.dtype, [&]<class T>() {
-      T* values = log_probabilities.as<T>();
-      // The sum of the softmax makes one NaN a row of them.
-      require<NumbersError>(!std::isnan(values[bos_id]), "sentence ", batch_[row.sentence] + 1,
-                            ": log-probabilities of target token ", length, " are not numbers (NaN)");
-      values[bos_id] = -std::numeric_limits<T>::infinity();
-    });
+  void observe(std::int64_t r, std::int32_t length, const Continuations& next) {
+    const Row& row = rows_[static_cast<std::size_t>(r)];
+    const Tensor& values = next.log_probabilities ? next.log_probabilities : next.best.log_probabilities;
+    // The sum of the softmax makes one NaN a row of them.
+    const bool number = dispatch(values.dtype, [&]<class T>() { return !std::isnan(*values.as<T>()); });
+    require<NumbersError>(number, "sentence ", batch_[row.sentence] + 1,
+                          ": log-probabilities of target token ", length, " are not numbers (NaN)");
+    require<NumbersError>(searches_[row.sentence]->observe(row.live, next), "sentence ",
+                          batch_[row.sentence] + 1, ": no target token ", length,
+                          " has a probability above 0");
   }
 
   const nn::Transformer& model_;
+  const DecodingConfig& config_;
   Exec& exec_;
   Tape tape_;
   QueryRows queries_;

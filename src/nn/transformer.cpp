@@ -62,6 +62,12 @@ Var Transformer::log_probabilities(const Context& context, Var features) const {
   return context.tape.apply(ops::Softmax{.log = true}, logits);
 }
 
+ops::MostLikely::Words Transformer::most_likely(const Context& context, Var features,
+                                                const ops::MostLikely& op) const {
+  return op(context.tape.exec(), features.value(), context(*output_weight_).value(),
+            context(output_bias_).value());
+}
+
 DecoderState Transformer::start(const Context& context, Var memory, std::int64_t slots,
                                 std::int64_t capacity) const {
   return decoder_->start(context, memory, slots, capacity);

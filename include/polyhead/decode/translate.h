@@ -62,8 +62,8 @@ using AttentionHook = std::function<nn::AttentionInputs(const nn::AttentionCall&
 /// bos is never generated. Neither the order of the sources, nor batch_tokens, nor `threads` changes a bit of
 /// the result. A source without ids other than eos gives one finished hypothesis without ids.
 /// `attention`, where there is one, is asked at every attention: a step's queries are a row a hypothesis.
-/// `profile` counts time by op, summed over threads, as forward passes; "top_k" is the choice of each row's best
-/// continuations (or its draw), "search" the choice among those of a sentence and the moves in the cache.
+/// `profile` counts time by op, summed over threads, as forward passes; "search" is the choice among the continuations of a
+/// sentence's hypotheses (or their draws) and the moves in the cache.
 /// Throws DataError when a source is longer than the model's max_length, NumbersError when
 /// log-probabilities are not finite.
 std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,

@@ -7,6 +7,7 @@
 #include "polyhead/nn/decoder.h"
 #include "polyhead/nn/embedding.h"
 #include "polyhead/nn/encoder.h"
+#include "polyhead/ops/most_likely.h"
 
 namespace polyhead::nn {
 
@@ -45,6 +46,8 @@ class Transformer {
            const Tensor& target_outputs, const LossOptions& options) const;
   /// log p over the vocabulary for each row of features, [N, V].
   Var log_probabilities(const Context& context, Var features) const;
+  /// The words of which these are the largest, without all of a row's.
+  ops::MostLikely::Words most_likely(const Context& context, Var features, const ops::MostLikely& op) const;
 
   /// Prepares a decoder's state: room for `slots` hypotheses of up to `capacity` tokens each over this
   /// memory.
