@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace polyhead {
@@ -40,31 +42,37 @@ std::int64_t available_bytes() {
   return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
-/// The lowest limit in `file` of a control group below `root` and of those that it is in; those without one have "max" or
-/// none such file.
-std::int64_t group_limit(const std::filesystem::path& root, std::filesystem::path group, const char* file) {
-  std::int64_t lowest = unlimited;
-  for (group = group.relative_path();; group = group.parent_path()) {
-    std::ifstream in(root / group / file);
-    std::int64_t limit = 0;
-    if (in >> limit) lowest = std::min(lowest, limit);
-    if (group.empty()) return lowest;
-  }
+/// Where a version of control groups says what their memory is.
+struct Controller {
+  const char *folder, *limit;
+  /// In memory.stat: what the processes of a group hold and cannot be taken from them as cached files can.
+  std::array<std::string_view, 2> held;
+};
+constexpr Controller version_2{"sys/fs/cgroup", "memory.max", {"anon", "shmem"}};
+constexpr Controller version_1{"sys/fs/cgroup/memory", "memory.limit_in_bytes", {"total_rss", "total_shmem"}};
+
+std::int64_t held_bytes(const std::filesystem::path& folder, const Controller& controller) {
+  std::ifstream file(folder / "memory.stat");
+  std::int64_t sum = 0, bytes = 0;
+  for (std::string name; file >> name >> bytes;)
+    if (std::find(controller.held.begin(), controller.held.end(), name) != controller.held.end())
+      sum += bytes;
+  return sum;
 }
 
-std::int64_t control_group_limit() {
-  std::ifstream file("/proc/self/cgroup");
-  std::int64_t lowest = unlimited;
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream parts(line);
-    std::string number, controllers, path;
-    std::getline(std::getline(std::getline(parts, number, ':'), controllers, ':'), path);
-    if (number == "0" && controllers.empty())
-      lowest = std::min(lowest, group_limit("/sys/fs/cgroup", path, "memory.max"));
-    if (controllers == "memory")
-      lowest = std::min(lowest, group_limit("/sys/fs/cgroup/memory", path, "memory.limit_in_bytes"));
+/// The least that `group` and those that it is in leave to a process; those without a limit have "max" or no such file.
+std::int64_t least_limit(const std::filesystem::path& root, const Controller& controller,
+                         std::filesystem::path group, std::int64_t resident) {
+  std::int64_t least = unlimited;
+  for (group = group.relative_path();; group = group.parent_path()) {
+    const std::filesystem::path folder = root / controller.folder / group;
+    std::ifstream file(folder / controller.limit);
+    if (std::int64_t limit = 0; file >> limit) {
+      const std::int64_t others = std::max<std::int64_t>(held_bytes(folder, controller) - resident, 0);
+      least = std::min(least, std::max<std::int64_t>(limit - others, 0));
+    }
+    if (group.empty()) return least;
   }
-  return lowest;
 }
 
 }  // namespace
@@ -81,8 +89,23 @@ std::int64_t address_space_bytes() { return sizes().first; }
 
 std::int64_t address_space_limit() { return resource_limit(RLIMIT_AS); }
 
+std::int64_t control_group_limit(std::int64_t resident, const std::string& root) {
+  std::ifstream file(root + "/proc/self/cgroup");
+  std::int64_t least = unlimited;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream parts(line);
+    std::string number, controllers, group;  // whose name may have colons too
+    std::getline(std::getline(std::getline(parts, number, ':'), controllers, ':'), group);
+    if (controllers.empty()) least = std::min(least, least_limit(root, version_2, group, resident));
+    if (("," + controllers + ",").find(",memory,") != std::string::npos)
+      least = std::min(least, least_limit(root, version_1, group, resident));
+  }
+  return least;
+}
+
 std::int64_t memory_limit() {
-  return std::min({resident_bytes() + available_bytes(), control_group_limit(), address_space_limit(),
+  const std::int64_t resident = resident_bytes();
+  return std::min({resident + available_bytes(), control_group_limit(resident), address_space_limit(),
                    resource_limit(RLIMIT_DATA)});
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "polyhead/core/error.h"
 
@@ -29,8 +30,12 @@ std::int64_t address_space_bytes();
 /// Bytes of address space that it may have; the largest number where nothing limits it (RLIMIT_AS).
 std::int64_t address_space_limit();
 
+/// The most bytes that a process with `resident` of them can have within its control groups (Linux, versions 1 and 2) and what
+/// other processes hold there; the largest number where nothing limits it. Read from the file system under `root`.
+std::int64_t control_group_limit(std::int64_t resident, const std::string& root = "/");
+
 /// The most bytes that the process can have resident: what it has and what the machine has available (MemAvailable), within
-/// what its control group may have and the limits of the process (RLIMIT_AS, RLIMIT_DATA).
+/// control_group_limit() and the limits of the process (RLIMIT_AS, RLIMIT_DATA).
 std::int64_t memory_limit();
 
 }  // namespace polyhead
