@@ -83,10 +83,10 @@ class Row {
                       room_.begin() + static_cast<std::ptrdiff_t>(size_));
     const T log_sum = max_ + std::log(sum_);
     for (std::size_t i = 0; i < count_; ++i) {
-      log_probabilities[i] = i < found             ? room_[i].logit - log_sum
-                             : std::isnan(log_sum) ? log_sum
-                                                   : no_logit<T>;
-      ids[i] = i < found ? room_[i].id : -1;
+      const T rest = std::isnan(log_sum) ? log_sum : no_logit<T>,
+              value = i < found ? room_[i].logit - log_sum : rest;
+      log_probabilities[i] = value;
+      ids[i] = value > no_logit<T> ? room_[i].id : -1;
     }
   }
 

@@ -125,6 +125,13 @@ TEST(MostLikely, EndsWithNothingWhereWordsAreImpossible) {
   const MostLikely::Words none = MostLikely{3, 1}(w.exec, in.x, in.weight, in.bias);
   EXPECT_THAT(values(none.log_probabilities), ::testing::Each(-infinity));
   EXPECT_THAT(none.ids.span<std::int32_t>(), ::testing::Each(-1));
+  // Logits whose difference to the sum overflows.
+  const Inputs far = random_inputs(arena, 2, 600, 3, DType::f32, true);
+  std::fill_n(far.bias.as<float>(), 600, -3e38F);
+  far.bias.as<float>()[1] = 3e38F;
+  const MostLikely::Words beside = MostLikely{3, 1}(w.exec, far.x, far.weight, far.bias);
+  EXPECT_THAT(values(beside.log_probabilities), ::testing::Each(-infinity));
+  EXPECT_THAT(beside.ids.span<std::int32_t>(), ::testing::Each(-1));
 }
 
 TEST(MostLikely, ShowsNumbersThatFail) {

@@ -18,7 +18,7 @@ struct MostLikely {
   std::int32_t excluded = -1;
 
   /// Each row in falling order, smaller ids first at ties. A row with fewer words above −∞ ends with −∞ and ids of −1; one
-  /// with a logit that is not finite or too large holds NaN. Both live among the activations.
+  /// with a logit of NaN or ∞ holds NaN, and such ids. Both live among the activations.
   struct Words {
     Tensor log_probabilities;  ///< [N, count]
     Tensor ids;                ///< [N, count], i32
