@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "groups.h"
 #include "polyhead/core/error.h"
@@ -19,18 +20,24 @@ struct Measured {
   std::uint64_t digest;  ///< of the sentences
 };
 /// The same of several seeds.
-struct OverSeeds {
-  std::vector<SentenceStatistics> statistics;
-  std::vector<std::uint64_t> digests;
+using Seeds = std::vector<const Measured*>;
 
-  void add(const Measured& of_seed) {
-    statistics.push_back(of_seed.statistics);
-    digests.push_back(of_seed.digest);
+/// What takes the same draws: whose sentences seeds have, and how many each.
+using Shape = std::pair<metrics::SentencesOf, std::vector<std::size_t>>;
+
+Shape shape_of(const Seeds& seeds) {
+  Shape shape{metrics::SentencesOf::all_seeds, {}};
+  for (const Measured* seed : seeds) {
+    if (seed->digest != seeds.front()->digest) shape.first = metrics::SentencesOf::each_seed;
+    shape.second.push_back(seed->statistics.sentences());
   }
-  metrics::SentencesOf sentences() const {
-    return std::equal(digests.begin() + 1, digests.end(), digests.begin()) ? metrics::SentencesOf::all_seeds
-                                                                           : metrics::SentencesOf::each_seed;
-  }
+  return shape;
+}
+
+/// An interval to be made: of the difference where there is a baseline.
+struct Wanted {
+  Figure* figure;
+  Seeds system, baseline;
 };
 
 class Bootstrap {
@@ -47,40 +54,78 @@ class Bootstrap {
     for (Group& group : groups)
       for (Figure& figure : group.figures) {
         if (figure.phenomenon || figure.split != splits.front() || figure.over_seeds.seeds < 2) continue;
-        if (stop_ && stop_())
-          return "stopped before all bootstrap intervals were made; the same command makes them";
+        if (stopped()) return stopped_text;
         try {
-          add(group, figure);
+          want(group, figure);
         } catch (const Error& error) {
-          if (without_++ == 0) reason_ = error.what();
+          miss(figure, error);
         }
       }
-    return without_ == 0 ? ""
-                         : concat(without_, without_ == 1 ? " figure" : " figures",
-                                  " without a bootstrap interval: ", reason_);
+    for (const auto& [shape, wanted] : wanted_) {
+      if (stopped()) return stopped_text;
+      try {
+        make(shape.first, wanted);
+      } catch (const Error& error) {
+        for (const Wanted& w : wanted) miss(*w.figure, error);
+      }
+    }
+    return without_.empty() ? ""
+                            : concat(without_.size(), without_.size() == 1 ? " figure" : " figures",
+                                     " without a bootstrap interval: ", reason_);
   }
 
  private:
   using BySeed = std::map<std::uint64_t, const Measured*>;
+  static constexpr const char* stopped_text =
+      "stopped before all bootstrap intervals were made; the same command makes them";
 
-  void add(const Group& group, Figure& figure) {
+  bool stopped() const { return stop_ && stop_(); }
+  void miss(const Figure& figure, const Error& error) {
+    if (without_.empty()) reason_ = error.what();
+    without_.insert(&figure);
+  }
+
+  void want(const Group& group, Figure& figure) {
     const BySeed own = by_seed(group.point, group.control, figure);
-    OverSeeds all;
-    for (const auto& [seed, of_seed] : own) all.add(*of_seed);
-    figure.bootstrap = metrics::hierarchical_bootstrap(all.statistics, all.sentences(), resampling_);
+    Seeds all;
+    for (const auto& [seed, of_seed] : own) all.push_back(of_seed);
+    wanted_[shape_of(all)].push_back({&figure, all, {}});
     if (!figure.difference) return;
     const BySeed base = by_seed(*baseline_of(experiment_, group.point), group.control, figure);
-    OverSeeds before, after;
+    Seeds before, after;
     for (const auto& [seed, of_seed] : own) {
       const auto found = base.find(seed);
       if (found == base.end()) continue;
-      require<FileError>(found->second->digest == of_seed->digest, cells_, ": of seed ", seed,
-                         ", the sentences of ", figure.split, " are not the baseline's");
-      before.add(*found->second);
-      after.add(*of_seed);
+      const Measured& of_base = *found->second;
+      require<FileError>(of_base.digest == of_seed->digest &&
+                             of_base.statistics.sentences() == of_seed->statistics.sentences(),
+                         cells_, ": of seed ", seed, ", the sentences of ", figure.split,
+                         " are not the baseline's");
+      before.push_back(&of_base);
+      after.push_back(of_seed);
     }
-    figure.difference_bootstrap =
-        metrics::hierarchical_difference(before.statistics, after.statistics, after.sentences(), resampling_);
+    wanted_[shape_of(after)].push_back({&figure, after, before});
+  }
+
+  /// All of one shape, whose systems take the same draws.
+  void make(metrics::SentencesOf of, const std::vector<Wanted>& wanted) const {
+    std::map<Seeds, std::size_t> places;
+    std::vector<std::vector<const SentenceStatistics*>> systems;
+    for (const Wanted& w : wanted)
+      for (const Seeds& seeds : {w.system, w.baseline}) {
+        if (seeds.empty() || !places.emplace(seeds, systems.size()).second) continue;
+        systems.emplace_back();
+        for (const Measured* seed : seeds) systems.back().push_back(&seed->statistics);
+      }
+    const std::vector<metrics::DrawnScores> scores =
+        metrics::hierarchical_bootstrap(systems, of, resampling_);
+    for (const Wanted& w : wanted) {
+      const metrics::DrawnScores& system = scores[places.at(w.system)];
+      if (w.baseline.empty())
+        w.figure->bootstrap = system.mean();
+      else
+        w.figure->difference_bootstrap = (system - scores[places.at(w.baseline)]).mean();
+    }
   }
 
   BySeed by_seed(const Point& point, Control control, const Figure& figure) {
@@ -123,7 +168,8 @@ class Bootstrap {
   metrics::Resampling resampling_;
   std::map<std::string, Sentences> sentences_;
   std::map<std::pair<std::string, std::string>, Measured> measured_;
-  std::int64_t without_ = 0;
+  std::map<Shape, std::vector<Wanted>> wanted_;
+  std::set<const Figure*> without_;
   std::string reason_;
 };
 

@@ -6,7 +6,7 @@
 
 #include "polyhead/train/run_folder.h"
 #include "report_parts.h"
-#include "rows.h"
+#include "summary_json.h"
 
 namespace polyhead::experiment {
 namespace {
@@ -18,54 +18,10 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-Json point_grid(const Point& point) {
-  Json grid = Json::object();
-  for (const config::Setting& setting : point.settings)
-    grid[setting.key] = Json::parse(json_text(setting.value));
-  return grid;
-}
-
 Json row_grid(const Row& row) {
   Json grid = Json::object();
   for (const auto& [key, value] : row.grid) grid[key] = Json::parse(value);
   return grid;
-}
-
-Json bootstrap_json(const std::optional<metrics::Estimate>& interval) {
-  return interval ? Json{{"low", interval->low}, {"high", interval->high}} : Json(nullptr);
-}
-
-Json equivalence_json(const std::optional<metrics::Equivalence>& e) {
-  return e ? Json{{"margin", e->margin}, {"p", e->p}} : Json(nullptr);
-}
-
-Json difference_json(const Figure& figure) {
-  if (!figure.difference) return nullptr;
-  const metrics::PairedDifference& d = *figure.difference;
-  return {{"mean", d.difference.score},
-          {"low", d.difference.low},
-          {"high", d.difference.high},
-          {"bootstrap", bootstrap_json(figure.difference_bootstrap)},
-          {"pairs", d.pairs},
-          {"p", d.p},
-          {"p_adjusted", figure.adjusted_p},
-          {"equivalence", equivalence_json(figure.equivalence)}};
-}
-
-Json figure_json(const Group& group, const Figure& figure) {
-  const metrics::SeedSummary& s = figure.over_seeds;
-  return {{"grid", point_grid(group.point)},
-          {"control", name(group.control)},
-          {"split", figure.split},
-          {"metric", figure.metric},
-          {"phenomenon", or_null(figure.phenomenon)},
-          {"mean", s.mean.score},
-          {"low", s.mean.low},
-          {"high", s.mean.high},
-          {"bootstrap", bootstrap_json(figure.bootstrap)},
-          {"seeds", s.seeds},
-          {"diverged", s.diverged},
-          {"difference", difference_json(figure)}};
 }
 
 Json row_json(const Row& row) {
@@ -97,8 +53,8 @@ Json cell_json(const Row& row) {
 Json experiment_json(const Experiment& experiment, const std::string& folder, const std::vector<Row>& rows,
                      int threads) {
   Json json{{"keys", Json::array()},
-            {"baseline", point_grid(experiment.config.baseline)},
-            {"points", Json::array()},
+            {"baseline", grid_json(experiment.config.baseline)},
+            {"points", nullptr},
             {"rows", Json::array()},
             {"cells", Json::array()}};
   for (const Axis& axis : experiment.config.grid.axes) json["keys"].push_back(axis.key);
@@ -108,10 +64,7 @@ Json experiment_json(const Experiment& experiment, const std::string& folder, co
   const std::string missing = add_bootstrap(groups, experiment, cells, results, folder, threads);
   json["bootstrap"] = {{"draws", bootstrap_draws},
                        {"missing", missing.empty() ? Json(nullptr) : Json(missing)}};
-  for (const Group& group : groups)
-    for (const Figure& figure : group.figures)
-      if (figure.over_seeds.seeds + figure.over_seeds.diverged > 0)
-        json["points"].push_back(figure_json(group, figure));
+  json["points"] = points_json(groups);
   const std::string base = base_id(experiment);
   std::set<std::pair<std::string, std::string>> seen;
   for (const Row& row : rows) {

@@ -11,9 +11,8 @@
 namespace polyhead::testing {
 namespace {
 
-using experiment::Measure;
+using experiment::Cell;
 using experiment::Outcome;
-using experiment::Plan;
 using experiment::Results;
 using experiment::Row;
 using experiment::Status;
@@ -29,83 +28,82 @@ Outcome outcome(double loss) {
   return result;
 }
 
+/// An experiment of two cells, and a folder of their results.
+struct TwoCells {
+  Folder folder;
+  experiment::Experiment definition = small_experiment(two);
+  std::vector<Cell> cells = experiment::plan(definition).cells;
+  experiment::EvaluationPlan evaluation = definition.config.evaluation;
+  Results results{folder.path};
+
+  std::vector<Row> rows() const { return results.rows(cells, "b", evaluation); }
+  /// Of some cells, after all of these were finished and written.
+  std::vector<Row> read_rows(const std::vector<Cell>& of, const std::string& base) {
+    for (const Cell& cell : cells) results.put(cell.id, outcome(1));
+    results.write(rows());
+    return Results(folder.path).rows(of, base, evaluation);
+  }
+};
+
 TEST(Results, AreReadAsTheyWereWritten) {
-  const Folder folder;
-  const auto experiment = small_experiment(two);
-  const Plan plan = experiment::plan(experiment);
-  const auto& evaluation = experiment.config.evaluation;
-  Results results(folder.path);
-  EXPECT_EQ(results.find(plan.cells[0].id), nullptr);
-  EXPECT_FALSE(results.is_complete(plan.cells[0], evaluation));
-  results.put(plan.cells[1].id, outcome(2));
-  results.put(plan.cells[0].id, outcome(0.1));
-  results.write(results.rows(plan.cells, "b", evaluation));
-  const Results again(folder.path);
-  EXPECT_TRUE(again.is_complete(plan.cells[0], evaluation));
-  const auto rows = again.rows(plan.cells, "b", evaluation);
+  TwoCells of;
+  EXPECT_EQ(of.results.find(of.cells[0].id), nullptr);
+  EXPECT_FALSE(of.results.is_complete(of.cells[0], of.evaluation));
+  of.results.put(of.cells[1].id, outcome(2));
+  of.results.put(of.cells[0].id, outcome(0.1));
+  of.results.write(of.rows());
+  const Results again(of.folder.path);
+  EXPECT_TRUE(again.is_complete(of.cells[0], of.evaluation));
+  const auto rows = again.rows(of.cells, "b", of.evaluation);
   ASSERT_EQ(rows.size(), 4U);
-  EXPECT_EQ(experiment::to_jsonl(rows), experiment::to_jsonl(results.rows(plan.cells, "b", evaluation)));
+  EXPECT_EQ(experiment::to_jsonl(rows), experiment::to_jsonl(of.rows()));
   EXPECT_EQ(rows[0].measure->split, "valid");
   EXPECT_EQ(rows[1].measure->value, 0.1);
   EXPECT_EQ(rows[2].grid.front(), (std::pair<std::string, std::string>{"model.heads", "4"}));
   EXPECT_EQ(rows[2].base, "b");
-  EXPECT_EQ(again.find(plan.cells[1].id)->step, 12);
+  EXPECT_EQ(again.find(of.cells[1].id)->step, 12);
 }
 
 TEST(Results, KeepRowsOfCellsThatAreNotInTheExperiment) {
-  const Folder folder;
-  const auto experiment = small_experiment(two);
-  const Plan plan = experiment::plan(experiment);
-  const auto& evaluation = experiment.config.evaluation;
-  Results results(folder.path);
-  for (const auto& cell : plan.cells) results.put(cell.id, outcome(1));
-  results.write(results.rows(plan.cells, "b", evaluation));
-  const Results again(folder.path);
-  const std::vector<experiment::Cell> last{plan.cells[1]};
-  EXPECT_THAT(again.others(last, "b").of_this_base, ElementsAre(plan.cells[0].id));
-  EXPECT_THAT(again.others(last, "c").of_another_base, ElementsAre(plan.cells[0].id));
-  const auto rows = again.rows(last, "c", evaluation);
+  TwoCells of;
+  const std::vector<Cell> last{of.cells[1]};
+  const auto rows = of.read_rows(last, "c");
   ASSERT_EQ(rows.size(), 4U);
-  EXPECT_EQ(rows[0].cell, plan.cells[1].id);
+  EXPECT_EQ(rows[0].cell, of.cells[1].id);
   EXPECT_EQ(rows[0].base, "c");
-  EXPECT_EQ(rows[3].cell, plan.cells[0].id);
+  EXPECT_EQ(rows[3].cell, of.cells[0].id);
   EXPECT_EQ(rows[3].base, "b");
+  const Results again(of.folder.path);
+  EXPECT_THAT(again.others(last, "b").of_this_base, ElementsAre(of.cells[0].id));
+  EXPECT_THAT(again.others(last, "c").of_another_base, ElementsAre(of.cells[0].id));
 }
 
 TEST(Results, HaveACellOnceWhateverTheGridSaysOfIt) {
-  const Folder folder;
-  const auto experiment = small_experiment(two);
-  const Plan plan = experiment::plan(experiment);
-  const auto& evaluation = experiment.config.evaluation;
-  Results results(folder.path);
-  for (const auto& cell : plan.cells) results.put(cell.id, outcome(1));
-  results.write(results.rows(plan.cells, "b", evaluation));
-  const Plan wider = experiment::plan(small_experiment(
+  TwoCells of;
+  const auto wider = experiment::plan(small_experiment(
       "grid: {model.heads: [1, 4], model.d_ff: [128]}\nseeds: [5]\nevaluation: {metrics: [loss]}\n"));
-  ASSERT_EQ(wider.cells[0].id, plan.cells[0].id);
-  const auto rows = Results(folder.path).rows(wider.cells, "c", evaluation);
+  ASSERT_EQ(wider.cells[0].id, of.cells[0].id);
+  const auto rows = of.read_rows(wider.cells, "c");
   ASSERT_EQ(rows.size(), 4U);
   for (const Row& row : rows) EXPECT_EQ(row.grid.size(), 2U);
   // A cell that is now a trial alone, which needs less, keeps what else is known of it.
-  experiment::Cell trial = plan.cells[0];
+  Cell trial = of.cells[0];
   trial.trial = 2;
-  const std::vector<experiment::Cell> trials{trial};
-  EXPECT_EQ(Results(folder.path).rows(trials, "b", evaluation).size(), 1U + 4U);
+  EXPECT_EQ(of.read_rows({trial}, "b").size(), 1U + 4U);
 }
 
 TEST(Results, KnowWhatIsLeftToDo) {
-  const Folder folder;
-  const auto experiment = small_experiment(two);
-  const experiment::Cell cell = experiment::plan(experiment).cells[0];
-  experiment::EvaluationPlan evaluation = experiment.config.evaluation;
-  Results results(folder.path);
+  TwoCells of;
+  const Cell& cell = of.cells[0];
+  experiment::EvaluationPlan& evaluation = of.evaluation;
+  Results& results = of.results;
   results.put(cell.id, outcome(1));
   EXPECT_TRUE(results.is_complete(cell, evaluation));
   evaluation.splits = {"test", "train"};
   EXPECT_THAT(results.missing_splits(cell, evaluation), ElementsAre("train"));
   evaluation.limit = 7;
   EXPECT_THAT(results.missing_splits(cell, evaluation), ElementsAre("test", "train"));
-  experiment::Cell trial = cell;
+  Cell trial = cell;
   trial.trial = 1;
   EXPECT_TRUE(results.is_complete(trial, evaluation));
   results.put(cell.id, {.status = Status::failed});

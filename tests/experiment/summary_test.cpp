@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -77,6 +79,37 @@ TEST(Summary, TestsThatThereIsNoDifference) {
   EXPECT_THAT(text, HasSubstr(" pairs margin p (TOST)\n"));
   EXPECT_THAT(text, HasSubstr(" 3 2 0.0158\n"));
   EXPECT_THAT(text, HasSubstr("p (TOST): of a difference of the margin or more, either way"));
+}
+
+/// P(T > t) with two degrees of freedom.
+double beyond(double t) { return 0.5 - t / (2 * std::sqrt(2 + t * t)); }
+
+/// Differences of -0.5, 0.5, -0.5 in all, of -10, -11, -10 in the phenomenon; the standard error of both means is 1/3.
+TEST(Summary, IsThereForProgramsToo) {
+  const Summarised s(", equivalence: {exact_match: 2}");
+  std::istringstream lines(summary_jsonl(s.groups));
+  std::vector<nlohmann::json> points;
+  for (std::string line; std::getline(lines, line);) points.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(points.size(), 2U * 3);
+  const nlohmann::json &few = points[0], &negation = points[1], &many = points[3];
+  EXPECT_EQ(few["grid"], nlohmann::json({{"model.heads", 1}}));
+  EXPECT_EQ(few["control"], "none");
+  EXPECT_EQ(few["split"], "test");
+  EXPECT_EQ(few["metric"], "exact_match");
+  EXPECT_EQ(few["phenomenon"], nullptr);
+  EXPECT_EQ(few["seeds"], 3);
+  EXPECT_EQ(few["bootstrap"], nullptr);
+  EXPECT_NEAR(few["mean"], 71.16666667, 1e-8);
+  const nlohmann::json& difference = few["difference"];
+  EXPECT_NEAR(difference["mean"], -0.16666667, 1e-8);
+  EXPECT_NEAR(difference["p"], 2 * beyond(0.5), 1e-9);
+  EXPECT_NEAR(difference["equivalence"]["p"], beyond(5.5), 1e-9);
+  EXPECT_NEAR(difference["equivalence"]["low"], -1.13999519, 1e-8);
+  EXPECT_NEAR(difference["equivalence"]["high"], 0.80666186, 1e-8);
+  EXPECT_EQ(difference["equivalence"]["margin"], 2);
+  EXPECT_EQ(negation["phenomenon"], "negation");
+  EXPECT_NEAR(negation["difference"]["equivalence"]["p"], beyond(-25), 1e-9);
+  EXPECT_EQ(many["difference"], nullptr);  // the baseline
 }
 
 }  // namespace

@@ -172,13 +172,26 @@ TEST(PairedTests, RefuseWhatDoesNotFit) {
   EXPECT_EQ(message_of<Error>([&] { approximate_randomization(none, none); }),
             "resampling 0 sentences with 10000 draws, expected at least one of each");
   EXPECT_THROW(paired_bootstrap(two, two, {.draws = 0}), Error);
-  EXPECT_THROW(hierarchical_bootstrap({}, SentencesOf::all_seeds), Error);
-  const std::vector<SentenceStatistics> one{two}, pair{two, two}, unequal{two, three};
-  EXPECT_THROW(hierarchical_difference(one, pair, SentencesOf::all_seeds), Error);
-  EXPECT_THROW(hierarchical_difference(pair, unequal, SentencesOf::each_seed), Error);
-  EXPECT_NO_THROW(hierarchical_bootstrap(unequal, SentencesOf::each_seed, {.draws = 10}));
-  EXPECT_EQ(message_of<Error>([&] { hierarchical_bootstrap(unequal, SentencesOf::all_seeds); }),
+}
+
+TEST(HierarchicalBootstrap, RefusesWhatDoesNotFit) {
+  const SentenceStatistics two = mean_statistics(Values{1, 2}), three = mean_statistics(Values{1, 2, 3}),
+                           none = mean_statistics(Values{});
+  using Systems = std::vector<std::vector<const SentenceStatistics*>>;
+  const auto message = [](const Systems& systems, SentencesOf of = SentencesOf::each_seed) {
+    return message_of<Error>([&] { hierarchical_bootstrap(systems, of, {.draws = 10}); });
+  };
+  EXPECT_EQ(message({}), "bootstrap over seeds: there are none");
+  EXPECT_EQ(message({{}}), "bootstrap over seeds: there are none");
+  EXPECT_EQ(message({{&none}}), "resampling 0 sentences with 10 draws, expected at least one of each");
+  EXPECT_EQ(message({{&two}, {&two, &two}}), "bootstrap of systems of 1 and of 2 seeds, expected as many");
+  EXPECT_EQ(message({{&two, &two}, {&two, &three}}),
+            "bootstrap of systems of 2 and of 3 sentences, expected as many, and those of one metric");
+  EXPECT_EQ(message({{&two, &three}}, SentencesOf::all_seeds),
             "bootstrap over seeds with the same sentences: 2 of one and 3 of another");
+  const DrawnScores one{{1}, {1, 2}}, more{{1, 2}, {1, 2}}, fewer{{1}, {1}};
+  EXPECT_THROW(one - more, Error);
+  EXPECT_THROW(one - fewer, Error);
 }
 
 /// Ten seeds whose figures are a seed's effect plus a sentence's, and baselines with the sentence's alone.
@@ -211,30 +224,39 @@ struct SeedsAndSentences {
   }
 };
 
+using Seeds = std::vector<SentenceStatistics>;
+
+/// The scores of systems in the draws that they share.
+std::vector<DrawnScores> scores_of(const std::vector<Seeds>& systems, SentencesOf of,
+                                   const Resampling& resampling) {
+  std::vector<std::vector<const SentenceStatistics*>> pointers(systems.size());
+  for (std::size_t i = 0; i < systems.size(); ++i)
+    for (const SentenceStatistics& seed : systems[i]) pointers[i].push_back(&seed);
+  return hierarchical_bootstrap(pointers, of, resampling);
+}
+
 /// The width of the interval that a normal distribution of this variance has.
 double normal_width(double variance) { return 2 * 1.959964 * std::sqrt(variance); }
 
 /// σ²/S + τ²/N where all seeds have the same sentences: more seeds bring down the first part alone.
 TEST(HierarchicalBootstrap, HasTheVarianceOfSeedsAndOfTheSentencesTheyShare) {
   const SeedsAndSentences of;
-  const Estimate mean = hierarchical_bootstrap(of.systems, SentencesOf::all_seeds, {.draws = 4000});
+  const auto scores = scores_of({of.systems, of.baselines}, SentencesOf::all_seeds, {.draws = 4000});
+  const Estimate mean = scores[0].mean();
   EXPECT_NEAR(mean.score, of.mean, 1e-12);
   const double width = normal_width(of.seed_variance / 10 + of.sentence_variance / 200);
   EXPECT_NEAR(mean.high - mean.low, width, 0.05 * width);
   // What all sentences have in common falls out of differences in pairs: the seeds are left.
-  const Estimate difference =
-      hierarchical_difference(of.baselines, of.systems, SentencesOf::all_seeds, {.draws = 4000});
+  const Estimate difference = (scores[0] - scores[1]).mean();
   EXPECT_NEAR(difference.score, of.seed_mean, 1e-12);
   const double left = normal_width(of.seed_variance / 10);
   EXPECT_NEAR(difference.high - difference.low, left, 0.05 * left);
-  EXPECT_EQ(hierarchical_bootstrap(of.systems, SentencesOf::all_seeds, {.draws = 500, .threads = 3}),
-            hierarchical_bootstrap(of.systems, SentencesOf::all_seeds, {.draws = 500}));
 }
 
 /// σ²/S + τ²/(S·n) where each seed has its own: more seeds bring down both parts.
 TEST(HierarchicalBootstrap, HasTheVarianceOfSeedsAndOfTheSentencesOfEach) {
   const SeedsAndSentences of;
-  const Estimate mean = hierarchical_bootstrap(of.systems, SentencesOf::each_seed, {.draws = 4000});
+  const Estimate mean = scores_of({of.systems}, SentencesOf::each_seed, {.draws = 4000}).front().mean();
   EXPECT_NEAR(mean.score, of.mean, 1e-12);
   const double width = normal_width((of.seed_variance + of.sentence_variance / 200) / 10);
   EXPECT_NEAR(mean.high - mean.low, width, 0.05 * width);
@@ -249,13 +271,39 @@ TEST(HierarchicalBootstrap, HasTheVarianceOfSeedsAndOfTheSentencesOfEach) {
 ///   order = np.argsort(total); np.interp([0.025, 0.975], np.cumsum(weight[order]), total[order])
 TEST(HierarchicalBootstrap, IsThatOfAllOutcomes) {
   const Values a0{1, 2, 3}, a1{0, 1, 0, 2}, b0{1.31, 1.88, 3.77}, b1{0.05, 1.93, 0.42, 3.31};
-  const std::vector<SentenceStatistics> baseline{mean_statistics(a0), mean_statistics(a1)},
-      system{mean_statistics(b0), mean_statistics(b1)};
-  const Estimate difference =
-      hierarchical_difference(baseline, system, SentencesOf::each_seed, {.draws = 100000});
+  const auto scores =
+      scores_of({{mean_statistics(a0), mean_statistics(a1)}, {mean_statistics(b0), mean_statistics(b1)}},
+                SentencesOf::each_seed, {.draws = 100000});
+  const Estimate difference = (scores[1] - scores[0]).mean();
   EXPECT_NEAR(difference.score, (0.32 + 0.6775) / 2, 1e-12);
   EXPECT_NEAR(difference.low, 0.1000, 0.01);
   EXPECT_NEAR(difference.high, 0.8988, 0.01);
+}
+
+/// Whatever else is drawn with it, on however many threads: of many systems of many counts, each of the draws that it takes alone.
+TEST(HierarchicalBootstrap, GivesASystemTheSameDrawsInAnyCompany) {
+  std::vector<Seeds> systems;
+  for (std::size_t k = 0; k < 5; ++k) {
+    systems.emplace_back();
+    for (std::size_t seed = 0; seed < 3; ++seed) {
+      std::vector<double> rows;
+      const std::size_t width = 1 + 3 * k, sentences = 20 + seed;
+      for (std::size_t i = 0; i < sentences * width; ++i)
+        rows.push_back(std::sin(static_cast<double>(1 + i * (k + 2) + 11 * seed)));
+      systems.back().emplace_back(width, rows, [](std::span<const double> sums) {
+        return sums.front() + std::accumulate(sums.begin(), sums.end(), 0.) / 3;
+      });
+    }
+  }
+  const auto together = scores_of(systems, SentencesOf::each_seed, {.draws = 100, .threads = 3});
+  for (std::size_t k = 0; k < systems.size(); ++k) {
+    const DrawnScores alone = scores_of({systems[k]}, SentencesOf::each_seed, {.draws = 100}).front();
+    EXPECT_EQ(alone.observed, together[k].observed);
+    EXPECT_EQ(alone.drawn, together[k].drawn);
+    for (std::size_t seed = 0; seed < 3; ++seed) EXPECT_EQ(alone.observed[seed], systems[k][seed].score());
+  }
+  EXPECT_NE(together[0].drawn,
+            scores_of({systems[0]}, SentencesOf::each_seed, {.seed = 1, .draws = 100}).front().drawn);
 }
 
 }  // namespace

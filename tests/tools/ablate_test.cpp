@@ -125,6 +125,11 @@ TEST(Ablate, WritesTidyRowsAndATable) {
   EXPECT_THAT(summary, HasSubstr("bootstrap: 95% percentile interval over seeds, then sentences"));
   EXPECT_THAT(summary, Not(HasSubstr("without a bootstrap interval")));
   EXPECT_THAT(summary, HasSubstr("Differences are to model.heads 1, paired by seed"));
+  const std::vector<nlohmann::json> points = read_json_lines(finished_folder() + "/summary.jsonl");
+  ASSERT_EQ(points.size(), 2U * 2);  // points, metrics
+  EXPECT_EQ(points[2].at("grid").at("model.heads"), 4);
+  EXPECT_EQ(points[2].at("difference").at("pairs"), 2);
+  EXPECT_TRUE(points[2].at("difference").at("bootstrap").at("low").is_number());
   const std::string cell = finished_folder() + "/cells/" + all[0].at("cell").get<std::string>();
   EXPECT_EQ(read_json_lines(cell + "/sentences-test.jsonl").size(), 10U);
   EXPECT_THAT(read_text(cell + "/config.yaml"), HasSubstr("seed: 3\n"));

@@ -150,7 +150,7 @@ experiment::Experiment load(const AblateOptions& o) {
 
 int processors() { return static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); }
 
-/// Writes and prints the tables. The exit status is `status` where nobody asked to stop meanwhile.
+/// Writes the tables and their figures, and prints them. The exit status is `status` where nobody asked to stop meanwhile.
 int summarise(const experiment::Experiment& experiment, const Ablation& ablation, const std::string& folder,
               int threads, int status) {
   std::vector<experiment::Group> groups = summarize(experiment, ablation.plan(), ablation.results());
@@ -161,6 +161,7 @@ int summarise(const experiment::Experiment& experiment, const Ablation& ablation
   const std::string note = add_bootstrap(groups, experiment, ablation.plan(), ablation.results(), folder,
                                          threads, [] { return signal_received() != 0; });
   const std::string summary = summary_text(experiment, groups, note);
+  replace_file(folder + "/summary.jsonl", experiment::summary_jsonl(groups));
   replace_file(folder + "/summary.txt", summary);
   write_output("", summary);
   const int number = signal_received();

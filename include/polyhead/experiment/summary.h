@@ -47,9 +47,10 @@ inline constexpr int bootstrap_draws = 10000;
 /// Gives the headline figures, those of all sentences of the evaluation's first split, of two seeds or more the 95% intervals of the
 /// bootstrap over seeds, then sentences (metrics::hierarchical_bootstrap, of a fixed seed), out of what cells made of every
 /// sentence: FOLDER/cells/ID/sentences-SPLIT.jsonl. Seeds that diverged are left out, as in the t interval. Whether seeds have sentences of their own is
-/// seen from these files. `threads` change nothing.
+/// seen from these files. Figures whose seeds have as many sentences take the same draws, and differences those of both points. `threads` change nothing.
 /// A figure stays without where a cell has no such file, or one that does not give the cell's figure in `results`. Returns why,
-/// in one line; empty where there are all. So it does, with figures left out, soon after `stop` has become true.
+/// in one line; empty where there are all. So it does, with figures left out, soon after `stop` has become true: it is asked
+/// before files are read, and before each lot of draws.
 std::string add_bootstrap(std::vector<Group>& groups, const Experiment& experiment, const Plan& plan,
                           const Results& results, const std::string& folder, int threads,
                           const std::function<bool()>& stop = {});
@@ -58,5 +59,9 @@ std::string add_bootstrap(std::vector<Group>& groups, const Experiment& experime
 /// difference to the baseline; of each metric and control phenomena against points. `note` is what add_bootstrap() returned.
 std::string summary_text(const Experiment& experiment, const std::vector<Group>& groups,
                          const std::string& note);
+/// The same figures, a JSON object a line: {"grid", "control", "split", "metric", "phenomenon" (null: all sentences), "mean",
+/// "low", "high", "bootstrap": {"low", "high"}, "seeds", "diverged", "difference": {"mean", "low", "high", "bootstrap", "pairs",
+/// "p", "p_adjusted", "equivalence": {"margin", "low", "high", "p"}}}, null for what there is not.
+std::string summary_jsonl(const std::vector<Group>& groups);
 
 }  // namespace polyhead::experiment

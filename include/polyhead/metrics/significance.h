@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "polyhead/metrics/confidence.h"
 #include "polyhead/metrics/sentence_statistics.h"
@@ -44,8 +45,21 @@ enum class SentencesOf {
   all_seeds   ///< all on the same
 };
 
-/// The mean over S seeds of a score, with the 95% percentile interval of a bootstrap over seeds, then sentences. A draw
-/// takes S seeds sⱼ with replacement, and for each of them as many of its sentences as it has, with replacement again:
+/// The scores of S seeds of one system, and those of every draw of hierarchical_bootstrap().
+struct DrawnScores {
+  std::vector<double> observed;  ///< [S], of all sentences
+  std::vector<double> drawn;     ///< [draws, S]
+
+  /// Over seeds, with the 95% percentile interval of the draws.
+  Estimate mean() const;
+};
+/// In pairs of the same seed, draw by draw. Throws Error unless both are of as many seeds and draws; that they are of one call, or
+/// of two over the same sentences, is up to the caller.
+DrawnScores operator-(const DrawnScores& system, const DrawnScores& baseline);
+
+/// A bootstrap over seeds, then sentences, of systems that have as many seeds and sentences each: all of them take the
+/// same draws. A draw takes S seeds sⱼ with replacement, and for each of them as many of its sentences as it has, with
+/// replacement again:
 ///   θ* = 1/S · Σⱼ score of seed sⱼ on its sample j
 /// (Davison & Hinkley 1997, "Bootstrap methods and their application", §3.8; Saravanan, Berman & Sober 2020, "Application
 /// of the hierarchical bootstrap to multi-level data in neuroscience"). Of the mean of n values a seed this has the variance
@@ -54,12 +68,11 @@ enum class SentencesOf {
 /// is then not averaged out by more seeds, so the second term is not divided by S (Owen 2007, "The pigeonhole bootstrap",
 /// arXiv:0711.1424). As σ² is over S, and not S − 1, and no t is taken, the interval is too narrow for few seeds: where
 /// sentences add nothing, about √((S − 1)/S)·1.96/t₀.₉₇₅(S − 1) of the t interval, 0.63 of it for five. It belongs beside that one.
-/// Throws Error without seeds, without sentences, and where all seeds should have the same but differ in their number.
-Estimate hierarchical_bootstrap(std::span<const SentenceStatistics> seeds, SentencesOf sentences,
-                                const Resampling& resampling = {});
-/// The same of system[i] − baseline[i], in pairs of the same seed: both take the same samples of the same sentences.
-Estimate hierarchical_difference(std::span<const SentenceStatistics> baseline,
-                                 std::span<const SentenceStatistics> system, SentencesOf sentences,
-                                 const Resampling& resampling = {});
+/// `systems` are the statistics of each, seed by seed. The draws depend on the resampling and the numbers of sentences alone.
+/// Throws Error without seeds, without sentences, where systems differ in their numbers, and where all seeds should have
+/// the same sentences but differ in their number.
+std::vector<DrawnScores> hierarchical_bootstrap(
+    std::span<const std::vector<const SentenceStatistics*>> systems, SentencesOf sentences,
+    const Resampling& resampling = {});
 
 }  // namespace polyhead::metrics
