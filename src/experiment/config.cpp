@@ -56,6 +56,16 @@ void check_apart(config::Problems& problems, const std::vector<Axis>& axes) {
 /// Keys that an experiment sets itself.
 bool is_own(std::string_view key) { return key == "seed" || key == "name"; }
 
+/// The configuration that `node` of the experiment at `path` is, or names.
+config::Node base_of(const config::Node& node, const std::string& path, std::string_view default_base) {
+  if (node.kind == config::Node::Kind::mapping) return node;
+  if (node.kind == config::Node::Kind::null)
+    return config::read_mapping(default_base, "the default configuration");
+  const std::string file =
+      (std::filesystem::path(path).parent_path() / node.text).lexically_normal().string();
+  return config::read_mapping(config::read_file(file), file);
+}
+
 }  // namespace
 
 config::EnumNames<Control> enum_names(Control) {
@@ -142,18 +152,22 @@ Experiment load_experiment(const std::string& path, std::span<const std::string>
                            std::string_view default_base) {
   Experiment result;
   result.tree = config::read_mapping(config::read_file(path), path);
-  result.config = config::parse<ExperimentConfig>(result.tree);
+  std::string found;
+  const auto attempt = [&](const auto& part) {
+    try {
+      part();
+    } catch (const Error& error) {
+      found += concat(found.empty() ? "" : "\n", error.what());
+    }
+  };
+  attempt([&] { config::parse(config::describe(result.config), result.tree); });
   const config::Node& base = result.config.base.node;
-  if (base.kind == config::Node::Kind::mapping) {
-    result.base = base;
-  } else if (base.kind == config::Node::Kind::null) {
-    result.base = config::read_mapping(default_base, "the default configuration");
-  } else {
-    const std::string file =
-        (std::filesystem::path(path).parent_path() / base.text).lexically_normal().string();
-    result.base = config::read_mapping(config::read_file(file), file);
-  }
-  result.base = config::with_settings(std::move(result.base), config::read_overrides(overrides));
+  if (found.empty() || base.kind != config::Node::Kind::null)  // else there may be one that cannot be read
+    attempt([&] { result.base = base_of(base, path, default_base); });
+  attempt([&] {
+    result.base = config::with_settings(std::move(result.base), config::read_overrides(overrides));
+  });
+  require(found.empty(), found);
   return result;
 }
 

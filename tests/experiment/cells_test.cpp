@@ -80,6 +80,21 @@ TEST(ExperimentConfig, TellsAllThatIsWrong) {
               HasSubstr(":6: controls: fixed_head_dim needs head_dim, or a baseline to take it from"));
 }
 
+TEST(ExperimentConfig, TellsWhatIsWrongInItsFileItsBaseAndOverridesTogether) {
+  const Folder folder;
+  const std::string file = folder.write("e.yaml", "base: none.yaml\nseed: [1]\n");
+  const std::vector<std::string> overrides{"model.heads"};
+  const auto message = [&] { return error_of([&] { experiment::load_experiment(file, overrides, ""); }); };
+  EXPECT_EQ(message(), file + ":2: seed: unknown key, did you mean seeds?\n" + folder.path +
+                           "/none.yaml: no such file, expected a YAML configuration\n--set model.heads: "
+                           "expected key.path=value, such as "
+                           "model.heads=4");
+  folder.write("e.yaml", "base: [1]\n");
+  EXPECT_EQ(message(), file +
+                           ":1: base: a list, expected a path, a mapping or null\n--set model.heads: "
+                           "expected key.path=value, such as model.heads=4");
+}
+
 TEST(ExperimentConfig, HasMarginsOfItsMetrics) {
   const auto experiment =
       small_experiment("evaluation: {metrics: [loss, bleu], equivalence: {bleu: 0.5, loss: 1}}\n");
