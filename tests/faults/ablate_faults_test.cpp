@@ -71,6 +71,7 @@ TEST(AblateFaults, OfTheDiskAreErrorsAndTheNextTimeGoesOn) {
     SCOPED_TRACE(std::to_string(number) + ' ' + call.name + ' ' + call.path + ' ' + error);
     EXPECT_EQ(outcome.status, 4) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(reason(error)));
+    EXPECT_THAT(outcome.left_open, ::testing::IsEmpty());
     expect_no_temporaries(folder);
     expect_same_results(folder);
     fs::remove_all(folder);

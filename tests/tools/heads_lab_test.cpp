@@ -145,6 +145,12 @@ TEST(HeadsPrune, WritesACheckpointThatIsUsedAsAnyOther) {
   EXPECT_NEAR(pruned["loss"]["score"], masked["sets"][0]["figures"]["loss"]["score"], 1e-5);
   EXPECT_NEAR(pruned["bleu"]["score"], masked["sets"][0]["figures"]["bleu"]["score"], 1e-9);
   EXPECT_EQ(run_json({"heads", out})["heads"].size(), 2u);
+  // A configuration that is there is as good as written anew.
+  const std::string again = fresh_path("pruned.h5");
+  EXPECT_EQ(
+      run({"heads", "prune", trained_run(), "--heads", removed, "--out", again, "--config", config}).status,
+      0);
+  EXPECT_EQ(read_text(again), read_text(out));
   EXPECT_THAT(run({"inspect", out}).out, HasSubstr("{encoder: [1], decoder: [0], cross: [1]}"));
   // It can be trained on, and the same shape from scratch.
   const auto loss_after_training = [&](const Arguments& more) {
@@ -213,9 +219,14 @@ TEST(HeadsLab, RefusesWrongUse) {
   const std::string there = write_text("there", "as it was");
   failure({"heads", "prune", model, "--heads", "cross.0.0", "--out", there}, 4,
           there + ": exists already; give another --out");
-  failure({"heads", "prune", model, "--heads", "cross.0.0", "--out", fresh_path("x.h5"), "--config", there},
-          4, there + ": exists already; give another --config");
+  failure(
+      {"heads", "prune", model, "--heads", "cross.0.0", "--out", fresh_path("x.h5"), "--config", there}, 4,
+      there +
+          ": exists already, and is not the configuration without these heads; remove it or give another");
   EXPECT_EQ(read_text(there), "as it was");
+  const std::string same = fresh_path("x.h5");
+  failure({"heads", "prune", model, "--heads", "cross.0.0", "--out", same, "--config", same}, 2,
+          "--config and --out are both " + same);
 }
 
 }  // namespace

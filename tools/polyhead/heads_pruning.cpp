@@ -6,6 +6,8 @@
 
 #include "files.h"
 #include "heads_lab.h"
+#include "polyhead/core/error.h"
+#include "polyhead/core/file.h"
 #include "polyhead/heads/head_set.h"
 #include "polyhead/heads/masking.h"
 #include "polyhead/heads/pruning.h"
@@ -151,9 +153,20 @@ std::int64_t parameter_count(const train::Checkpoint& checkpoint) {
   return sum;
 }
 
+/// Writes a configuration unless it is there, as a call leaves it that is killed before it has written its checkpoint.
+void write_config(const std::string& path, const std::string& text) {
+  namespace fs = std::filesystem;
+  if (!fs::exists(fs::symlink_status(path))) return write_output(path, text);
+  const std::vector<std::byte> there = read_file(path);
+  const std::span<const std::byte> wanted = std::as_bytes(std::span(text));
+  require<FileError>(std::equal(there.begin(), there.end(), wanted.begin(), wanted.end()), path,
+                     ": exists already, and is not the configuration without these heads; remove it or give "
+                     "another --config");
+}
+
 int run_prune(const PruneOptions& o) {
   require_new(o.out, "--out");
-  if (!o.config.empty()) require_new(o.config, "--config");
+  require(o.config != o.out, "--config and --out are both ", o.out);
   const auto [path, before, damaged] = train::open_checkpoint(o.model);
   if (!damaged.empty()) complain(damaged);
   train::model_of(before);  // throws unless its arrays are those of its configuration
@@ -161,8 +174,8 @@ int run_prune(const PruneOptions& o) {
                                         ? heads::closed_heads(before, path)
                                         : heads::parse_heads(o.heads, train::config_of(before, path).model);
   const train::Checkpoint after = heads::prune(before, path, removed);
-  train::write_checkpoint(o.out, after);
-  if (!o.config.empty()) write_output(o.config, after.config);
+  if (!o.config.empty()) write_config(o.config, after.config);
+  train::write_checkpoint(o.out, after);  // last: where it is, the command was at its end
   const nn::HeadCounts left = train::config_of(after, o.out).model.heads;
   const auto bytes = [](const std::string& file) { return std::filesystem::file_size(file); };
   Json report{{"checkpoint", path}, {"out", o.out}, {"removed", names_json(removed)}};
@@ -228,8 +241,9 @@ Command add_prune(CLI::App& heads_command) {
       ->required()
       ->type_name("CHECKPOINT");
   command
-      ->add_option("--config", o->config,
-                   "write its configuration here, to train the same shape; it must not exist yet")
+      ->add_option(
+          "--config", o->config,
+          "write its configuration here, to train the same shape; it must not exist yet, or be that already")
       ->type_name("FILE");
   command->add_flag("--json", o->json, "one JSON object");
   return {command, [o] { return run_prune(*o); }};
