@@ -2,13 +2,13 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "support/surroundings.h"
 #include "tools/program.h"
 
 /// Configuration files and settings that nobody should write.
@@ -113,10 +113,8 @@ std::vector<HostileFile> hostile_files() {
       {"model: {heads: {encoder: [" + repeated("1,", most - 60) + "1], decoder: [1], cross: [1]}}", "model."},
   };
   for (const auto& [text, message] : texts) files.push_back({write_text("run.yaml", text), message});
-  if (::geteuid() != 0) {
-    files.push_back({write_text("secret.yaml", "seed: 1\n"), ": cannot be opened (Permission denied)"});
-    ::chmod(files.back().path.c_str(), 0);
-  }
+  files.push_back({write_text("secret.yaml", "seed: 1\n"), ": cannot be opened (Permission denied)"});
+  ::chmod(files.back().path.c_str(), 0);
   return files;
 }
 
@@ -141,23 +139,28 @@ void expect_refused(const Arguments& command, const std::string& message) {
 }
 
 TEST(SettingsFiles, ThatAreNoneAreRefusedByEveryCommand) {
-  for (const HostileFile& file : hostile_files()) {
-    expect_refused({"config", file.path}, file.message);
-    const std::string out = fresh_path("run");
-    expect_refused({"train", file.path, "--out", out}, file.message);
-    EXPECT_FALSE(fs::exists(out));
-  }
+  with_permissions([] {
+    for (const HostileFile& file : hostile_files()) {
+      expect_refused({"config", file.path}, file.message);
+      const std::string out = fresh_path("run");
+      expect_refused({"train", file.path, "--out", out}, file.message);
+      EXPECT_FALSE(fs::exists(out));
+    }
+  });
 }
 
 TEST(SettingsFiles, ThatAreNoExperimentsOrNoBasesOfOneAreRefused) {
-  for (const HostileFile& file : hostile_files()) {
-    const std::string out = fresh_path("ablation");
-    if (file.message.find("model.") == std::string::npos)
-      expect_refused({"ablate", file.path, "--out", out}, file.message.substr(0, 12));
-    const std::string experiment = write_text("experiment.yaml", "base: \"" + file.path + "\"\nseeds: [1]\n");
-    expect_refused({"ablate", experiment, "--out", out}, file.message);
-    EXPECT_FALSE(fs::exists(out));
-  }
+  with_permissions([] {
+    for (const HostileFile& file : hostile_files()) {
+      const std::string out = fresh_path("ablation");
+      if (file.message.find("model.") == std::string::npos)
+        expect_refused({"ablate", file.path, "--out", out}, file.message.substr(0, 12));
+      const std::string experiment =
+          write_text("experiment.yaml", "base: \"" + file.path + "\"\nseeds: [1]\n");
+      expect_refused({"ablate", experiment, "--out", out}, file.message);
+      EXPECT_FALSE(fs::exists(out));
+    }
+  });
 }
 
 TEST(SettingsFiles, APipeIsReadAndNotWaitedForForEver) {

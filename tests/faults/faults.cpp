@@ -8,22 +8,43 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
 namespace polyhead::testing {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<Call> calls_in(const std::string& record) {
-  std::vector<Call> calls;
-  std::istringstream lines(record);
+void read_record(const std::string& path, FaultyOutcome& outcome) {
+  std::istringstream lines(read_text(path));
   std::int64_t number = 0;
   for (Call call; lines >> number >> call.name && std::getline(lines >> std::ws, call.path);)
-    calls.push_back(call);
-  return calls;
+    if (number > 0)
+      outcome.calls.push_back(call);
+    else
+      outcome.left_open.push_back(call.path);
+}
+
+/// What the faults of all tests come to.
+class Totals : public ::testing::Environment {
+ public:
+  std::int64_t failed_calls = 0, kills = 0;
+  void TearDown() override {
+    std::cout << "faults: " << failed_calls << " calls failed, " << kills << " processes killed\n";
+  }
+};
+Totals& totals = dynamic_cast<Totals&>(*::testing::AddGlobalTestEnvironment(new Totals));
+
+void count(const Fault& fault, const FaultyOutcome& outcome) {
+  if (fault.call == 0 || std::cmp_less(outcome.calls.size(), fault.call)) return;
+  if (fault.what == "kill" || fault.what == "torn")
+    ++totals.kills;
+  else if (fault.what != "short")
+    ++totals.failed_calls;
 }
 
 /// The file that the user knows.
@@ -59,9 +80,12 @@ FaultyOutcome run_with(const Fault& fault, const std::string& folder, const Argu
        {"ASAN_OPTIONS", std::string(sanitizer ? sanitizer : "") + ":verify_asan_link_order=0"}});
   FaultyOutcome outcome;
   static_cast<Outcome&>(outcome) = run(arguments, input);
-  outcome.calls = calls_in(read_text(record));
+  read_record(record, outcome);
+  count(fault, outcome);
   return outcome;
 }
+
+void count_kill() { ++totals.kills; }
 
 bool thorough() { return std::getenv("POLYHEAD_ALL_FAULTS") != nullptr; }
 
@@ -101,6 +125,7 @@ void expect_file_error(const FaultyOutcome& outcome, const Call& call, const std
       errors.push_back(line);
   EXPECT_EQ(errors.size(), 1U) << outcome.err;
   EXPECT_THAT(outcome.err, ::testing::HasSubstr(final_name(call.path)));
+  EXPECT_THAT(outcome.left_open, ::testing::IsEmpty());
 }
 
 void expect_no_temporaries(const std::string& folder) {

@@ -27,11 +27,15 @@ std::string reason(const std::string& fault);
 
 struct FaultyOutcome : Outcome {
   std::vector<Call> calls;
+  std::vector<std::string> left_open;  ///< files that a process which was not killed had open at its end
 };
 
-/// The program with a fault in what it does to `folder`.
+/// The program with a fault in what it does to `folder`. Faults are counted; how many there were is printed at the end.
 FaultyOutcome run_with(const Fault& fault, const std::string& folder, const Arguments& arguments,
                        const std::string& input = "");
+
+/// Counts a kill that run_with() did not do.
+void count_kill();
 
 /// Whether tests are to try everything, not what takes seconds: POLYHEAD_ALL_FAULTS is set.
 bool thorough();
@@ -43,7 +47,8 @@ std::vector<std::int64_t> numbers_of(const std::vector<Call>& calls, std::size_t
 /// Paths of the files below `folder`, relative to it, sorted.
 std::vector<std::string> files_in(const std::string& folder);
 
-/// That an error has been said in one line, of the file of `call`, with the reason, and that the status is 4.
+/// That an error has been said in one line, of the file of `call`, with the reason, that the status is 4, and that no file was
+/// left open.
 void expect_file_error(const FaultyOutcome& outcome, const Call& call, const std::string& fault);
 
 /// That no file below `folder` is half of something.

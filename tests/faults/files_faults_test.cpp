@@ -8,6 +8,7 @@
 #include <map>
 
 #include "faults/faults.h"
+#include "support/surroundings.h"
 
 namespace polyhead::testing {
 namespace {
@@ -135,16 +136,85 @@ TEST(FileFaults, LeaveOldFilesOrNewOnesAndAnError) {
 TEST(FileFaults, AKillLeavesWhatTheNextTimeMakesWhole) {
   for (const Writing& command : commands()) {
     const Rewriting files(command);
-    for (const std::int64_t number : numbers_of(files.calls(), 9)) {
+    for (const std::int64_t number : numbers_of(files.calls(), command.replaces ? 9 : 1)) {
       const std::string folder = files.folder_of_old();
       const FaultyOutcome killed = files.run({number, "kill"}, folder);
+      SCOPED_TRACE(command.name + ": " + killed.calls.back().name + ' ' + killed.calls.back().path);
       ASSERT_EQ(killed.status, 128 + SIGKILL) << killed.err;
-      if (!command.replaces)
-        for (const auto& [file, content] : files.after()) fs::remove(folder + "/" + file);
-      EXPECT_EQ(files.run({}, folder).status, 0) << command.name;
-      EXPECT_EQ(contents_of(folder), files.after()) << command.name;
+      const bool done = !command.replaces && contents_of(folder) == files.after();
+      const FaultyOutcome again = files.run({}, folder);
+      EXPECT_EQ(again.status, done ? 4 : 0) << again.err;
+      if (done) {
+        EXPECT_THAT(again.err, HasSubstr(": exists already; give another --out\n"));
+      }
+      EXPECT_EQ(contents_of(folder), files.after());
     }
   }
+}
+
+/// What each of the commands says where its folder may not be changed.
+void expect_refusals(const std::function<void(const std::string&)>& make_unchangeable,
+                     const std::string& why) {
+  for (const Writing& command : commands()) {
+    const std::string folder = fresh_path("folder");
+    fs::create_directory(folder);
+    make_unchangeable(folder);
+    // A folder of data is written beside it.
+    const Outcome outcome =
+        run(command.arguments(command.name == "data grammar" ? folder + "/data" : folder), command.input);
+    EXPECT_EQ(outcome.status, 4) << command.name << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + folder + "/")) << command.name;
+    EXPECT_THAT(outcome.err, HasSubstr(why + "\n")) << command.name;
+    EXPECT_TRUE(fs::is_empty(folder)) << command.name;
+  }
+}
+
+TEST(FileFaults, WhereNothingMayBeWrittenIsNamed) {
+  with_permissions([] {
+    expect_refusals(
+        [](const std::string& folder) {
+          fs::permissions(folder, fs::perms::owner_read | fs::perms::owner_exec);
+        },
+        "Permission denied");
+  });
+  if (!with_own_mounts([] { expect_refusals(make_read_only, "Read-only file system"); }))
+    GTEST_SKIP() << "no mounts may be made: read-only file systems are errors of single calls";
+}
+
+TEST(FileFaults, WhatMayNotBeReadIsNamed) {
+  const std::string secret = write_text("secret", "a b\n"), hidden = fresh_path("run"), model = trained_run();
+  fs::copy(model, hidden, fs::copy_options::recursive);
+  const std::string newest = hidden + "/checkpoints/step-00000040.h5";
+  for (const std::string& path : {secret, newest, hidden + "/checkpoints"})
+    fs::permissions(path, fs::perms::none);
+  struct Reading {
+    int status;
+    std::string named;
+    Arguments arguments;
+  };
+  with_permissions([&] {
+    for (const Reading& reading : std::vector<Reading>{
+             {2, secret, {"config", secret}},
+             {2, secret, {"ablate", secret}},
+             {3, secret, {"translate", model, "--input", secret}},
+             {3, secret, {"score", model, "--source", secret, "--target", secret}},
+             {3, secret, {"metrics", "--hypothesis", secret, "--reference", secret}},
+             {3,
+              secret,
+              {"train", tiny_config(), "--out", fresh_path("run"), "--set", "data.task=files", "--set",
+               "data.train.source=" + secret, "--set", "data.train.target=" + secret}},
+             {4, hidden, {"inspect", newest}},
+             {4, hidden, {"translate", hidden}},
+             {4, hidden, {"train", tiny_config(), "--out", hidden, "--resume"}}}) {
+      const Outcome outcome = run(reading.arguments);
+      const std::string shown = ::testing::PrintToString(reading.arguments);
+      EXPECT_EQ(outcome.status, reading.status) << shown << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr(reading.named)) << shown;
+      EXPECT_THAT(outcome.err, HasSubstr("Permission denied")) << shown;
+    }
+    fs::permissions(hidden + "/checkpoints", fs::perms::owner_all);
+    EXPECT_THAT(run({"inspect", newest}).err, HasSubstr(newest + ": cannot read: Permission denied"));
+  });
 }
 
 /// Commands whose result goes to stdout.

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <regex>
 
+#include "support/surroundings.h"
 #include "tools/program.h"
 #include "tools/runs.h"
 
@@ -89,24 +91,50 @@ TEST(MemoryLimits, AModelLargerThanTheMachineIsRefused) {
   EXPECT_LT(outcome.peak_bytes, std::int64_t{1} << 30);
 }
 
+/// Where 700 MiB can be had.
+void expect_limited_training() {
+  const std::string out = fresh_path("run");
+  EXPECT_EQ(run(small_training({"training.max_steps=2"}, out)).status, 0) << "what is small enough";
+  // The weights fit; what a batch takes besides does not.
+  const std::string large = fresh_path("run");
+  expect_refusal(
+      run(small_training({"model.d_model=512", "model.d_ff=8192", "model.heads=4",
+                          "training.batch_tokens=60000", "training.lanes=1", "data.train_size=4000"},
+                         large)),
+      large);
+  // Not even the weights.
+  const std::string larger = fresh_path("run");
+  expect_refusal(run(small_training({"model.d_model=2048", "model.d_ff=8192", "model.heads=4"}, larger)),
+                 larger);
+}
+
 TEST(MemoryLimits, AreKeptWhereTheSystemSetsThem) {
   if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space";
   for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
     const Limit limit(resource, std::int64_t{700} << 20);
-    const std::string out = fresh_path("run");
-    EXPECT_EQ(run(small_training({"training.max_steps=2"}, out)).status, 0) << "what is small enough";
-    // The weights fit; what a batch takes besides does not.
-    const std::string large = fresh_path("run");
-    expect_refusal(
-        run(small_training({"model.d_model=512", "model.d_ff=8192", "model.heads=4",
-                            "training.batch_tokens=60000", "training.lanes=1", "data.train_size=4000"},
-                           large)),
-        large);
-    // Not even the weights.
-    const std::string larger = fresh_path("run");
-    expect_refusal(run(small_training({"model.d_model=2048", "model.d_ff=8192", "model.heads=4"}, larger)),
-                   larger);
+    expect_limited_training();
   }
+}
+
+TEST(MemoryLimits, AreKeptWhereAControlGroupSetsThem) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer needs more memory";
+  const auto in_a_group = [](const std::string& limit, const std::string& held, const auto& body) {
+    return with_own_mounts([&] {
+      const std::string groups = "/sys/fs/cgroup";
+      mount_small(groups, 1 << 20);
+      fs::create_directory(groups + "/memory");
+      for (const std::string file : {"/memory.max", "/memory/memory.limit_in_bytes"})
+        std::ofstream(groups + file) << limit << '\n';
+      for (const std::string file : {"/memory.stat", "/memory/memory.stat"})
+        std::ofstream(groups + file) << "anon " << held << "\ntotal_rss " << held << '\n';
+      body();
+    });
+  };
+  const std::string mebibytes_700 = std::to_string(700 << 20),
+                    gibibytes_4 = std::to_string(std::int64_t{4} << 30);
+  if (!in_a_group(mebibytes_700, "0", expect_limited_training))
+    GTEST_SKIP() << "no mounts may be made: groups are read in tests of their own";
+  in_a_group(gibibytes_4, std::to_string((std::int64_t{4} << 30) - (700 << 20)), expect_limited_training);
 }
 
 TEST(FileLimits, AFileThatMayNotGetSoLongIsNamed) {
@@ -120,6 +148,28 @@ TEST(FileLimits, AFileThatMayNotGetSoLongIsNamed) {
   EXPECT_EQ(outcome.status, 4);
   EXPECT_THAT(outcome.err,
               HasSubstr("polyhead: " + checkpoint(out, 10) + ": cannot write: File too large\n"));
+}
+
+TEST(FileLimits, NoDescriptorIsLostByCheckpointsThatAreWrittenOrFail) {
+  const Arguments settings{"training.checkpoint_every=1", "training.validate_every=2", "training.keep_last=1",
+                           "checkpoint.on_error=continue"};
+  const auto train_with_few = [&](const std::string& out, const Arguments& more) {
+    Arguments arguments = small_training(settings, out);
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Limit limit(RLIMIT_NOFILE, 24);
+    return run(arguments);
+  };
+  EXPECT_EQ(train_with_few(fresh_path("run"), {}).status, 0);
+  const std::string out = fresh_path("run");
+  fs::create_directories(out + "/checkpoints");
+  fs::permissions(out + "/checkpoints", fs::perms::owner_read | fs::perms::owner_exec);
+  with_permissions([&] {
+    const Outcome outcome = train_with_few(out, {"--resume"});
+    EXPECT_EQ(outcome.status, 4) << outcome.err;
+    const std::string denied = ": cannot write: Permission denied";
+    EXPECT_THAT(outcome.err, HasSubstr(checkpoint(out, 39) + denied + "; training goes on"));
+    EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + checkpoint(out, 40) + denied + "\n"));
+  });
 }
 
 /// The most threads that a process has while it runs.
@@ -142,12 +192,13 @@ Arguments command(const std::string& name) {
     return {"train", tiny_config(), "--out", fresh_path("run"), "--set", "training.max_steps=20"};
   if (name == "bench") return {"bench", "train", tiny_config(), "--steps", "2", "--repetitions", "1"};
   if (name == "evaluate") return {"evaluate", trained_run(), "--metrics", "loss,bleu"};
+  if (name == "importance") return {"heads", "importance", trained_run(), "--limit", "10"};
   return {name, trained_run()};
 }
 
 TEST(ThreadLimits, ThereAreNeverMoreThanAskedFor) {
   if (sanitized) GTEST_SKIP() << "a sanitizer has threads of its own";
-  for (const std::string name : {"train", "bench", "evaluate", "translate", "heads"})
+  for (const std::string name : {"train", "bench", "evaluate", "translate", "heads", "importance"})
     for (const auto& [variable, flag] : {std::pair<int, int>{5, 1}, {1, 0}, {2, 0}}) {
       const Environment environment({{"OMP_NUM_THREADS", std::to_string(variable)}});
       Arguments arguments = command(name);
@@ -158,6 +209,15 @@ TEST(ThreadLimits, ThereAreNeverMoreThanAskedFor) {
       const Outcome outcome = process.wait();
       EXPECT_EQ(outcome.status, 0) << name << outcome.err;
     }
+}
+
+TEST(ThreadLimits, NumbersOfTheEnvironmentThatAreNoneOrTooManyDoNoHarm) {
+  for (const std::string number : {"", "0", "-1", "many", "100000", "99999999999999999999", "2,1"}) {
+    const Environment environment({{"OMP_NUM_THREADS", number}});
+    const Outcome outcome = run({"translate", trained_run()}, "a b\n");
+    EXPECT_EQ(outcome.status, 0) << number << outcome.err;
+    EXPECT_EQ(count_lines(outcome.out), 1) << number;
+  }
 }
 
 }  // namespace

@@ -25,11 +25,24 @@ struct Shared {
 
 Shared* shared = nullptr;
 const char* folder = nullptr;
-int record = -1;         ///< a line a call: number, name, path
+int record = -1;         ///< a line a call: number, name, path; 0 as its number: left open at the end
 long chosen = 0;         ///< number of the call
+bool inherited[1024];    ///< descriptors that the process began with
 const char* fault = "";  ///< what becomes of it
 
 enum class Verdict { pass, fail, half };
+
+/// What a descriptor is open for, if it is a file; errno stays.
+bool find_path(int descriptor, char (&path)[4096]) {
+  const int before = errno;
+  char link[64];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  errno = before;
+  if (length <= 0) return false;
+  path[length] = '\0';
+  return true;
+}
 
 int error_named(const char* name) {
   constexpr struct {
@@ -45,6 +58,8 @@ __attribute__((constructor)) void begin() {
   const char* state = std::getenv("POLYHEAD_FAULTS");
   if (state == nullptr) return;
   folder = std::getenv("POLYHEAD_FAULTS_IN");
+  char path[4096];
+  for (int file = 0; file < 1024; ++file) inherited[file] = find_path(file, path);
   if (const char* call = std::getenv("POLYHEAD_FAULTS_CALL")) chosen = std::atol(call);
   if (const char* what = std::getenv("POLYHEAD_FAULTS_WHAT")) fault = what;
   record =
@@ -67,13 +82,17 @@ bool is_inside(const char* path) {
   return std::strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
+void write_record(long number, const char* call, const char* path) {
+  char line[4352];
+  const int length = std::snprintf(line, sizeof line, "%ld %s %s\n", number, call, path);
+  syscall(SYS_write, record, line, static_cast<std::size_t>(length));
+}
+
 /// Counts a call, records it, and says what becomes of it; errno is set where it fails. `takes_room`: it needs some on the disk.
 Verdict judge(const char* call, const char* path, bool takes_room) {
   if (shared == nullptr || !is_inside(path)) return Verdict::pass;
   const long number = ++shared->calls;
-  char line[4352];
-  const int length = std::snprintf(line, sizeof line, "%ld %s %s\n", number, call, path);
-  syscall(SYS_write, record, line, static_cast<std::size_t>(length));
+  write_record(number, call, path);
   if (shared->full && takes_room) {
     errno = ENOSPC;
     return Verdict::fail;
@@ -94,14 +113,16 @@ Verdict judge(const char* call, const char* path, bool takes_room) {
 
 Verdict judge(const char* call, int descriptor, bool takes_room) {
   if (shared == nullptr) return Verdict::pass;
-  const int before = errno;
-  char link[64], path[4096];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-  const ssize_t length = readlink(link, path, sizeof path - 1);
-  errno = before;
-  if (length <= 0) return Verdict::pass;
-  path[length] = '\0';
-  return judge(call, path, takes_room);
+  char path[4096];
+  return find_path(descriptor, path) ? judge(call, path, takes_room) : Verdict::pass;
+}
+
+/// Files of the folder that a process leaves open are recorded as calls of number 0.
+__attribute__((destructor)) void end() {
+  if (shared == nullptr) return;
+  char path[4096];
+  for (int file = 0; file < 1024; ++file)
+    if (!inherited[file] && find_path(file, path) && is_inside(path)) write_record(0, "open", path);
 }
 
 template <class... Arguments>

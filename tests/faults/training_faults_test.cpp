@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <iostream>
 #include <random>
 #include <thread>
 
 #include "faults/faults.h"
 #include "polyhead/train/checkpoint.h"
+#include "support/surroundings.h"
 #include "tools/runs.h"
 
 namespace polyhead::testing {
@@ -130,6 +130,7 @@ TEST(TrainingFaults, TrainingGoesOnWithoutACheckpointWhereItMay) {
     SCOPED_TRACE(calls[i].name + ' ' + calls[i].path);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("No space left on device; training goes on"));
+    EXPECT_THAT(outcome.left_open, ::testing::IsEmpty());
     expect_no_temporaries(out);
     expect_equal_arrays(checkpoint(out, last_step), checkpoint(straight().folder, last_step));
     ++tried;
@@ -167,17 +168,59 @@ TEST(TrainingFaults, AFolderThatMayNotBeWrittenToIsNamed) {
   }
 }
 
-TEST(TrainingFaults, PermissionsOfTheSystemItself) {
-  if (::geteuid() == 0)
-    GTEST_SKIP() << "root writes everywhere: permissions are tried as errors of single calls";
+/// A run that has not come to its end.
+std::string begun_run() {
+  std::string out = fresh_path("run");
+  EXPECT_EQ(run(training(out, {"--set", "training.max_steps=4"})).status, 0);
+  return out;
+}
+
+TEST(TrainingFaults, WhatMayNotBeWrittenIsNamed) {
+  const std::string empty = fresh_path("run"), begun = begun_run();
+  fs::create_directory(empty);
+  for (const std::string& path : {empty, begun, begun + "/checkpoints"})
+    with_permissions([&] {
+      fs::permissions(path, fs::perms::owner_write, fs::perm_options::remove);
+      const Outcome outcome = run(training(path == empty ? empty : begun, {"--resume"}));
+      fs::permissions(path, fs::perms::owner_write, fs::perm_options::add);
+      EXPECT_EQ(outcome.status, 4) << path << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + path));
+      EXPECT_THAT(outcome.err, HasSubstr("Permission denied\n"));
+    });
+  EXPECT_TRUE(files_in(empty).empty());
+  expect_same_end(begun);
+}
+
+TEST(TrainingFaults, AReadOnlyFileSystemIsNamed) {
+  const std::string out = begun_run();
+  const bool allowed = with_own_mounts([&] {
+    make_read_only(out);
+    const Outcome outcome = run(training(out, {"--resume"}));
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + out + "/"));
+    EXPECT_THAT(outcome.err, HasSubstr("Read-only file system\n"));
+    EXPECT_EQ(run({"evaluate", out}).status, 0) << "which writes nothing";
+  });
+  if (!allowed) GTEST_SKIP() << "no mounts may be made: read-only file systems are errors of single calls";
+  expect_same_end(out);
+}
+
+TEST(TrainingFaults, AFileSystemThatIsTooSmallKeepsWhatFits) {
   const std::string out = fresh_path("run");
   fs::create_directory(out);
-  fs::permissions(out, fs::perms::owner_read | fs::perms::owner_exec);
-  const Outcome outcome = run(training(out));
-  fs::permissions(out, fs::perms::owner_all);
-  EXPECT_EQ(outcome.status, 4);
-  EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + out));
-  EXPECT_THAT(outcome.err, HasSubstr("Permission denied"));
+  const auto size = static_cast<std::size_t>(fs::file_size(checkpoint(straight().folder, last_step)));
+  const bool allowed = with_own_mounts([&] {
+    mount_small(out, size * 3 / 2 + (64 << 10));
+    const Outcome outcome = run(training(out));
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + checkpoint(out, 6) + ": cannot write: No space left"));
+    expect_no_temporaries(out);
+    expect_whole_checkpoints(out, outcome.err);
+    EXPECT_EQ(newest_step(out), 4);
+    mount_small(out, size * 16, MS_REMOUNT);
+    expect_same_end(out);
+  });
+  if (!allowed) GTEST_SKIP() << "no mounts may be made: full file systems are errors of single calls";
 }
 
 TEST(TrainingFaults, AFolderThatIsRemovedWhileTrainingIsNamed) {
@@ -230,7 +273,6 @@ void expect_survival(const std::string& out, const Outcome& killed) {
 
 TEST(TrainingKills, InTheMiddleOfAnyCallLoseNothingSaved) {
   const std::vector<Call>& calls = straight().outcome.calls;
-  int kills = 0;
   for (const std::int64_t number : numbers_of(calls, 4))
     for (const std::string what : {"kill", "torn"}) {
       const Call& call = calls[static_cast<std::size_t>(number - 1)];
@@ -239,15 +281,12 @@ TEST(TrainingKills, InTheMiddleOfAnyCallLoseNothingSaved) {
       const std::string out = fresh_path("run");
       expect_survival(out, run_with({number, what}, out, training(out)));
       fs::remove_all(out);
-      ++kills;
     }
-  std::cout << kills << " kills at calls of the system\n";
 }
 
 TEST(TrainingKills, AgainAndAgainLoseNothingSaved) {
   const auto size = static_cast<std::int64_t>(straight().outcome.calls.size());
   std::mt19937 random(1);
-  int kills = 0;
   for (int round = 0; round < (thorough() ? 25 : 1); ++round) {
     const std::string out = fresh_path("run");
     for (int i = 0; i < 4; ++i) {
@@ -256,12 +295,10 @@ TEST(TrainingKills, AgainAndAgainLoseNothingSaved) {
       expect_whole_checkpoints(out, outcome.err);
       if (outcome.status == 0) break;  // it was at its end before that call
       ASSERT_EQ(outcome.status, 128 + SIGKILL) << outcome.err;
-      ++kills;
     }
     expect_same_end(out);
     fs::remove_all(out);
   }
-  std::cout << kills << " kills of runs that went on\n";
 }
 
 TEST(TrainingKills, AtAnyTimeLoseNothingSaved) {
@@ -276,6 +313,7 @@ TEST(TrainingKills, AtAnyTimeLoseNothingSaved) {
     std::this_thread::sleep_for(whole * std::uniform_real_distribution<double>(0, 1)(random));
     process.signal(SIGKILL);
     const Outcome outcome = process.wait();
+    if (outcome.status == 128 + SIGKILL) count_kill();
     expect_whole_checkpoints(out, outcome.err);
     expect_same_end(out);
     fs::remove_all(out);

@@ -76,6 +76,26 @@ TEST(Numbers, AnUpdateThatOverflowsMovesNothing) {
   EXPECT_EQ(testing::values(training.model.parameters().slab()), before);
 }
 
+TEST(Numbers, AGradientThatIsNotFiniteThoughTheLossIsIsNamed) {
+  TinyTraining training;
+  training.config.model.tie_embeddings = nn::TieEmbeddings::none;
+  nn::Transformer model(training.config.model, 12, 12);
+  model.parameters().allocate(DType::f32);
+  model.parameters().initialise(1);
+  const auto fill = [&](const char* path, const auto& value) {
+    const nn::Parameter& p = model.parameters().at(path);
+    float* values = model.parameters().value(p).as<float>();
+    for (std::int64_t i = 0; i < p.size(); ++i) values[i] = value(i);
+  };
+  // The output's weights are multiplied by zeros, their gradients are not.
+  fill("decoder/layers/0/feed_forward/norm/gamma", [](std::int64_t) { return 0.0F; });
+  fill("output/weight", [](std::int64_t i) { return i % 3 == 0 ? 3e38F : -3e38F; });
+  Updater updater(training.config, model, 2);
+  EXPECT_THAT(testing::message_of<NumbersError>([&] { training.update(updater, 1); }),
+              AllOf(HasSubstr("training failed at step 1"), ::testing::ContainsRegex(": loss [0-9]"),
+                    HasSubstr("the first parameter with a gradient that is not finite is ")));
+}
+
 TEST(Numbers, LearningRatesThatDivergeEndInAnErrorOrStayFinite) {
   int failed = 0;
   for (const double rate : {1.0, 1e3, 1e6, 1e12, 1e20, 1e38, 1e300}) {

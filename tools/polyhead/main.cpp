@@ -1,6 +1,7 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <csignal>
@@ -58,11 +59,12 @@ int signal_received() {
 }
 
 void add_threads(CLI::App& command, int& threads) {
-  threads = default_threads();
+  constexpr int most = 1024;
+  threads = std::min(default_threads(), most);
   command
       .add_option("--threads", threads,
                   "threads; results do not depend on it. By default OMP_NUM_THREADS, else one a core")
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(1, most))
       ->capture_default_str();
 }
 
