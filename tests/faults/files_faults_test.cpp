@@ -182,7 +182,8 @@ TEST(FileFaults, WhereNothingMayBeWrittenIsNamed) {
 }
 
 TEST(FileFaults, WhatMayNotBeReadIsNamed) {
-  const std::string secret = write_text("secret", "a b\n"), hidden = fresh_path("run"), model = trained_run();
+  const std::string secret = write_text("secret", "a b\n"), hidden = fresh_path("run"),
+                    &model = trained_run();
   fs::copy(model, hidden, fs::copy_options::recursive);
   const std::string newest = hidden + "/checkpoints/step-00000040.h5";
   for (const std::string& path : {secret, newest, hidden + "/checkpoints"})
