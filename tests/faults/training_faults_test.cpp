@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr std::int64_t last_step = 12;
 
