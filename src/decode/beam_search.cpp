@@ -15,12 +15,12 @@ class BeamSearch final : public Search {
   }
 
   bool observe(std::size_t row, const Continuations& next) override {
-    const auto& [log_probabilities, ids] = next.best;
-    const std::span<const std::int32_t> best = ids.span<std::int32_t>();
-    dispatch(log_probabilities.dtype, [&]<class T>() {
+    const Tensor& values = next.best.log_probabilities;
+    const std::span<const std::int32_t> best = next.best.ids.span<std::int32_t>();
+    dispatch(values.dtype, [&]<class T>() {
       for (std::size_t i = 0; i < best.size() && best[i] >= 0; ++i)
         candidates_.push_back(
-            {beams_[row].log_probability + static_cast<double>(log_probabilities.as<T>()[i]), best[i], row});
+            {beams_[row].log_probability + static_cast<double>(values.as<T>()[i]), best[i], row});
     });
     return best.front() >= 0;
   }
