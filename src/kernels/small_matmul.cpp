@@ -123,13 +123,13 @@ void dot_rows(std::int64_t n, std::int64_t k, const T* b, std::int64_t ldb, cons
   }
 }
 
-#define POLYHEAD_INSTANTIATE(T)                                                                            \
-  template void small_matmul(std::int64_t, std::int64_t, std::int64_t, Strided<T>, const T*, std::int64_t, \
-                             T*, std::int64_t, bool);                                                      \
-  template void transpose(std::int64_t, std::int64_t, const T*, std::int64_t, T*, std::int64_t);           \
-  template void dot_rows(std::int64_t, std::int64_t, const T*, std::int64_t, const T*, T*);
-POLYHEAD_INSTANTIATE(float)
-POLYHEAD_INSTANTIATE(double)
-#undef POLYHEAD_INSTANTIATE
+template void small_matmul(std::int64_t, std::int64_t, std::int64_t, Strided<float>, const float*,
+                           std::int64_t, float*, std::int64_t, bool);
+template void transpose(std::int64_t, std::int64_t, const float*, std::int64_t, float*, std::int64_t);
+template void dot_rows(std::int64_t, std::int64_t, const float*, std::int64_t, const float*, float*);
+template void small_matmul(std::int64_t, std::int64_t, std::int64_t, Strided<double>, const double*,
+                           std::int64_t, double*, std::int64_t, bool);
+template void transpose(std::int64_t, std::int64_t, const double*, std::int64_t, double*, std::int64_t);
+template void dot_rows(std::int64_t, std::int64_t, const double*, std::int64_t, const double*, double*);
 
 }  // namespace polyhead::kernels

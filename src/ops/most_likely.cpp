@@ -62,7 +62,7 @@ class Row {
 
   /// Takes the logits z of the words from `first` on, and overwrites that of the excluded one.
   void add(std::span<T> z, const T* bias, std::int32_t first, std::int32_t excluded) {
-    T maxima[words_at_once / chunk];
+    T maxima[words_at_once / chunk] = {};
     const auto n = static_cast<std::int64_t>(z.size()), chunks = (n + chunk - 1) / chunk;
     for (std::int64_t c = 0; c < chunks; ++c)
       maxima[c] = add_bias(z.data() + c * chunk, bias ? bias + first + c * chunk : nullptr,
@@ -113,7 +113,7 @@ class Row {
   /// The count_-th largest of the chunks' maxima, as that is not above the count_-th largest logit.
   T least_worth_a_look(std::span<const T> maxima) const {
     if (count_ > maxima.size()) return no_logit<T>;
-    T order[words_at_once / chunk];
+    T order[words_at_once / chunk] = {};
     const auto end = std::copy(maxima.begin(), maxima.end(), order);
     std::nth_element(order, order + count_ - 1, end, std::greater<>());
     return order[count_ - 1];
