@@ -7,15 +7,13 @@
 #include <memory>
 #include <span>
 
+#include "logits.h"
 #include "polyhead/kernels/gemm.h"
-#include "polyhead/kernels/simd.h"
 #include "polyhead/kernels/vector_math.h"
 #include "polyhead/tensor/arena.h"
 
 namespace polyhead::ops {
 namespace {
-
-namespace simd = kernels::simd;
 
 /// Rows and words whose logits exist at a time: they and the words' weights stay in the core's own cache.
 constexpr std::int64_t rows_at_once = 512, words_at_once = 512;
@@ -34,31 +32,13 @@ struct Word {
   }
 };
 
-/// z <- z + bias over one chunk; returns the largest. bias may be null.
-template <class T>
-T add_bias(T* z, const T* bias, std::int64_t n) {
-  constexpr std::int64_t step = simd::lanes<T>;
-  simd::Vec<T> largest = simd::broadcast(no_logit<T>);
-  std::int64_t j = 0;
-  for (; j + step <= n; j += step) {
-    simd::Vec<T> x = simd::load(z + j);
-    if (bias) simd::store(z + j, x += simd::load(bias + j));
-    largest = simd::max<T>(x, largest);
-  }
-  if (j < n) {
-    simd::Vec<T> x = simd::load_first(z + j, n - j, no_logit<T>);
-    if (bias) simd::store_first(z + j, n - j, x += simd::load_first(bias + j, n - j, T{0}));
-    largest = simd::max<T>(x, largest);
-  }
-  return simd::max<T>(largest);
-}
-
 /// What is known of a row from the tiles seen so far.
 template <class T>
-class Row {
+class BestWords {
  public:
   /// `room` words of it are for this row: more than `count`, so that they are sorted now and then only.
-  Row(std::span<Word<T>> room, std::int64_t count) : room_(room), count_(static_cast<std::size_t>(count)) {}
+  BestWords(std::span<Word<T>> room, std::int64_t count)
+      : room_(room), count_(static_cast<std::size_t>(count)) {}
 
   /// Takes the logits z of the words from `first` on, and overwrites that of the excluded one.
   void add(std::span<T> z, const T* bias, std::int32_t first, std::int32_t excluded) {
@@ -66,12 +46,15 @@ class Row {
     const auto n = static_cast<std::int64_t>(z.size()), chunks = (n + chunk - 1) / chunk;
     for (std::int64_t c = 0; c < chunks; ++c)
       maxima[c] = add_bias(z.data() + c * chunk, bias ? bias + first + c * chunk : nullptr,
-                           std::min(chunk, n - c * chunk));
-    add_to_sum(z, *std::max_element(maxima, maxima + chunks));
+                           std::min(chunk, n - c * chunk))
+                      .max;
+    total_.raise(*std::max_element(maxima, maxima + chunks));
+    total_.sum += kernels::exp_sum<T>(z, total_.max == no_logit<T> ? T{0} : total_.max);
     if (excluded >= first && excluded < first + n) {
       const std::int64_t j = excluded - first, begin = j / chunk * chunk;
       z[static_cast<std::size_t>(j)] = no_logit<T>;
-      maxima[j / chunk] = add_bias<T>(z.data() + begin, nullptr, std::min(chunk, n - begin));
+      maxima[j / chunk] = kernels::max<T>(
+          z.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(chunk, n - begin))));
     }
     collect(z, {maxima, static_cast<std::size_t>(chunks)}, first);
   }
@@ -81,24 +64,15 @@ class Row {
     const std::size_t found = std::min(count_, size_);
     std::partial_sort(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(found),
                       room_.begin() + static_cast<std::ptrdiff_t>(size_));
-    const T log_sum = max_ + std::log(sum_);
+    const T log_sum = total_.max + std::log(total_.sum), rest = std::isnan(log_sum) ? log_sum : no_logit<T>;
     for (std::size_t i = 0; i < count_; ++i) {
-      const T rest = std::isnan(log_sum) ? log_sum : no_logit<T>,
-              value = i < found ? room_[i].logit - log_sum : rest;
+      const T value = i < found ? room_[i].logit - log_sum : rest;
       log_probabilities[i] = value;
       ids[i] = value > no_logit<T> ? room_[i].id : -1;
     }
   }
 
  private:
-  void add_to_sum(std::span<const T> z, T largest) {
-    if (largest > max_) {
-      sum_ *= std::exp(max_ - largest);
-      max_ = largest;
-    }
-    sum_ += kernels::exp_sum<T>(z, max_ == no_logit<T> ? T{0} : max_);
-  }
-
   void collect(std::span<const T> z, std::span<const T> maxima, std::int32_t first) {
     const T least = bar_ == no_logit<T> ? least_worth_a_look(maxima) : bar_;
     for (std::size_t c = 0; c < maxima.size(); ++c) {
@@ -135,19 +109,18 @@ class Row {
   std::span<Word<T>> room_;
   std::size_t count_, size_ = 0;
   T bar_ = no_logit<T>;  ///< what a word's logit must exceed
-  T max_ = no_logit<T>;
-  T sum_ = 0;  ///< Σ exp(z − max_)
+  RunningSum<T> total_;
 };
 
 template <class T>
-void run(const MostLikely& op, Exec& exec, const Tensor& x, const Tensor& weight, const Tensor& bias,
-         const MostLikely::Words& words) {
+void find_words(const MostLikely& op, Exec& exec, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                const MostLikely::Words& words) {
   const ArenaScope scope(exec.scratch);
   const std::int64_t n = x.rows(), d = x.cols(), vocabulary = weight.rows();
   const std::int64_t most = std::min(n, rows_at_once), room = op.count + chunk;
   T* tile = exec.scratch.allocate<T>(static_cast<std::size_t>(most * words_at_once));
   auto* rooms = exec.scratch.allocate<Word<T>>(static_cast<std::size_t>(most * room));
-  auto* rows = exec.scratch.allocate<Row<T>>(static_cast<std::size_t>(most));
+  auto* rows = exec.scratch.allocate<BestWords<T>>(static_cast<std::size_t>(most));
   for (std::int64_t begin = 0; begin < n; begin += rows_at_once) {
     const std::int64_t count = std::min(rows_at_once, n - begin);
     for (std::int64_t i = 0; i < count; ++i)
@@ -178,7 +151,7 @@ MostLikely::Words MostLikely::operator()(Exec& exec, const Tensor& x, const Tens
           weight.shape[0], "]");
   const Words words{exec.activations.tensor({x.rows(), count}, x.dtype),
                     exec.activations.tensor({x.rows(), count}, DType::i32)};
-  dispatch(x.dtype, [&]<class T>() { run<T>(*this, exec, x, weight, bias, words); });
+  dispatch(x.dtype, [&]<class T>() { find_words<T>(*this, exec, x, weight, bias, words); });
   return words;
 }
 
