@@ -182,7 +182,8 @@ TEST(BenchDecode, ProfileAddsUpToAllOfTheTime) {
     EXPECT_GT(row["calls"], 0);
   }
   EXPECT_NEAR(share, 1, 1e-9);
-  EXPECT_THAT(ops, ::testing::IsSupersetOf({"Linear", "MultiHeadAttention", "MostLikely", "search", "other"}));
+  EXPECT_THAT(ops,
+              ::testing::IsSupersetOf({"Linear", "MultiHeadAttention", "MostLikely", "search", "other"}));
 }
 
 TEST(BenchDecode, DecodesWhatTranslateDoes) {
