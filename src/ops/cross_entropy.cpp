@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <type_traits>
 
-#include "logits.h"
 #include "operand.h"
 #include "polyhead/kernels/gemm.h"
+#include "polyhead/kernels/simd.h"
 #include "polyhead/kernels/vector_math.h"
 #include "polyhead/tensor/arena.h"
 
@@ -15,6 +16,7 @@ namespace polyhead::ops {
 namespace {
 
 using kernels::Transpose;
+namespace simd = kernels::simd;
 
 /// Tokens whose logits exist at a time, and words of the vocabulary whose logits for all of them are worked on together:
 /// such a tile, its weights and their gradient stay in the core's own cache between the passes over them.
@@ -39,6 +41,41 @@ std::int64_t first_equal(const T* z, std::int64_t n, T value) {
 }
 
 template <class T>
+struct RowStatistics {
+  T max, sum;
+};
+
+/// z <- z + bias, and its statistics, in one pass; bias may be null.
+template <class T>
+RowStatistics<T> add_bias(T* z, const T* bias, std::int64_t n) {
+  constexpr std::int64_t step = simd::lanes<T>;
+  constexpr T lowest = -std::numeric_limits<T>::infinity();
+  simd::Vec<T> max[2] = {simd::broadcast(lowest), simd::broadcast(lowest)}, sum[2] = {};
+  const auto count = [&](int side, std::int64_t j) __attribute__((always_inline)) {
+    simd::Vec<T> x = simd::load(z + j);
+    if (bias) simd::store(z + j, x += simd::load(bias + j));
+    max[side] = simd::max<T>(x, max[side]);
+    sum[side] += x;
+  };
+  std::int64_t j = 0;
+  for (; j + 2 * step <= n; j += 2 * step) {
+    count(0, j);
+    count(1, j + step);
+  }
+  if (j + step <= n) {
+    count(0, j);
+    j += step;
+  }
+  if (j < n) {
+    simd::Vec<T> x = simd::load_first(z + j, n - j, lowest);
+    if (bias) simd::store_first(z + j, n - j, x += simd::load_first(bias + j, n - j, T{0}));
+    max[1] = simd::max<T>(x, max[1]);
+    sum[1] += simd::select_first<T>(n - j, x, simd::Vec<T>{});
+  }
+  return {simd::max<T>(simd::max<T>(max[0], max[1])), simd::sum<T>(sum[0] + sum[1])};
+}
+
+template <class T>
 void axpy(T a, const T* x, T* y, std::int64_t n) {
 #pragma omp simd
   for (std::int64_t j = 0; j < n; ++j) y[j] += a * x[j];
@@ -51,13 +88,16 @@ void add_scaled(const Tensor& dy, const Tensor& saved, const Grad& grad) {
 
 /// What is known of the logits z of one token from the tiles seen so far.
 template <class T>
-struct Row : RunningSum<T> {
+struct Row {
+  T max = -std::numeric_limits<T>::infinity();
+  T sum = 0;         // Σ exp(z − max)
   double total = 0;  // Σ z
   T target = 0;      // the logit of the target word
 };
 
 /// One block of tokens, tile by tile: first all logits with their statistics, then all gradients. The softmax is kept as
-/// exp(z − m) with the maximum m of the tiles so far, which is put right when the last one is known.
+/// exp(z − m) with the maximum m of the tiles so far, which is put right when the last one is known (Milakov and
+/// Gimelshein 2018, arXiv:1805.02867).
 template <class T, class In>
 struct Block {
   const ProjectedCrossEntropy& op;
@@ -100,9 +140,14 @@ struct Block {
     const auto [max, sum] = add_bias(z, bias ? bias + t * tile_words : nullptr, n);
     row.total += static_cast<double>(sum);
     if (contains(t, target(i))) row.target = z[target(i) - t * tile_words];
-    if (row.raise(max) && op.predictions)
-      op.predictions.as<std::int32_t>()[begin + i] =
-          static_cast<std::int32_t>(t * tile_words + first_equal(z, n, max));
+    const T before = row.max;
+    if (max > before) {
+      row.max = max;
+      row.sum *= std::exp(before - max);
+      if (op.predictions)
+        op.predictions.as<std::int32_t>()[begin + i] =
+            static_cast<std::int32_t>(t * tile_words + first_equal(z, n, max));
+    }
     const std::span<T> all(z, static_cast<std::size_t>(n));
     row.sum += kernels::exp_sum<T>(all, row.max, all);
     shifts[t * count + i] = row.max;

@@ -2,142 +2,141 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
 
-#include "logits.h"
-#include "polyhead/kernels/gemm.h"
-#include "polyhead/kernels/vector_math.h"
+#include "polyhead/kernels/simd.h"
+#include "polyhead/kernels/small_matmul.h"
 #include "polyhead/tensor/arena.h"
 
 namespace polyhead::ops {
 namespace {
 
-/// Rows and words whose logits exist at a time: they and the words' weights stay in the core's own cache.
-constexpr std::int64_t rows_at_once = 512, words_at_once = 512;
-/// Words of which only the largest logit is looked at first.
-constexpr std::int64_t chunk = 32;
+namespace simd = kernels::simd;
+
+/// Words whose logits exist at a time, of a block of rows: they and the weights stay in the core's own caches.
+constexpr std::int64_t words_at_once = 128;
+/// Rows whose logits stand side by side, so that each has a lane of vectors.
+template <class T>
+constexpr std::int64_t block_rows = 2 * simd::lanes<T>;
 
 template <class T>
 constexpr T no_logit = -std::numeric_limits<T>::infinity();
 
 template <class T>
 struct Word {
-  T logit;
-  std::int32_t id;
+  T logit = no_logit<T>;
+  std::int32_t id = -1;
   friend bool operator<(const Word& a, const Word& b) {  // the better one first
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
   }
 };
 
-/// What is known of a row from the tiles seen so far.
+/// What is known of a block of rows from the tiles of words seen so far.
 template <class T>
-class BestWords {
- public:
-  /// `room` words of it are for this row: more than `count`, so that they are sorted now and then only.
-  BestWords(std::span<Word<T>> room, std::int64_t count)
-      : room_(room), count_(static_cast<std::size_t>(count)) {}
-
-  /// Takes the logits z of the words from `first` on, and overwrites that of the excluded one.
-  void add(std::span<T> z, const T* bias, std::int32_t first, std::int32_t excluded) {
-    T maxima[words_at_once / chunk] = {};
-    const auto n = static_cast<std::int64_t>(z.size()), chunks = (n + chunk - 1) / chunk;
-    for (std::int64_t c = 0; c < chunks; ++c)
-      maxima[c] = add_bias(z.data() + c * chunk, bias ? bias + first + c * chunk : nullptr,
-                           std::min(chunk, n - c * chunk))
-                      .max;
-    total_.raise(*std::max_element(maxima, maxima + chunks));
-    total_.sum += kernels::exp_sum<T>(z, total_.max == no_logit<T> ? T{0} : total_.max);
-    if (excluded >= first && excluded < first + n) {
-      const std::int64_t j = excluded - first, begin = j / chunk * chunk;
-      z[static_cast<std::size_t>(j)] = no_logit<T>;
-      maxima[j / chunk] = kernels::max<T>(
-          z.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(std::min(chunk, n - begin))));
-    }
-    collect(z, {maxima, static_cast<std::size_t>(chunks)}, first);
+struct RowBlock {
+  using Vec = simd::Vec<T>;
+  RowBlock(std::int64_t count, const T* features, std::span<Word<T>> room)
+      : rows(count), x(features), words(room) {
+    std::fill_n(max, block_rows<T>, no_logit<T>);
+    std::fill_n(sum, block_rows<T>, T{0});
   }
 
-  /// Writes the words found.
-  void finish(T* log_probabilities, std::int32_t* ids) {
-    const std::size_t found = std::min(count_, size_);
-    std::partial_sort(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(found),
-                      room_.begin() + static_cast<std::ptrdiff_t>(size_));
-    const T log_sum = total_.max + std::log(total_.sum), rest = std::isnan(log_sum) ? log_sum : no_logit<T>;
-    for (std::size_t i = 0; i < count_; ++i) {
-      const T value = i < found ? room_[i].logit - log_sum : rest;
+  std::int64_t rows;         ///< at most block_rows
+  const T* x;                ///< [d, width()]: their features, then zeros
+  std::span<Word<T>> words;  ///< [rows, count]: the best, a heap with the worst on top
+  T max[block_rows<T>], sum[block_rows<T>];
+
+  std::int64_t width() const { return simd::round_up<T>(rows); }
+  std::span<Word<T>> words_of(std::int64_t row) const {
+    const std::size_t count = words.size() / static_cast<std::size_t>(rows);
+    return words.subspan(static_cast<std::size_t>(row) * count, count);
+  }
+
+  /// Takes n words from `first` on, with logits z [n, width()] but for the bias.
+  void add(T* z, const T* bias, std::int64_t n, std::int64_t first, std::int32_t excluded) {
+    for (std::int64_t lane = 0; lane < width(); lane += simd::lanes<T>) {
+      Vec largest = simd::broadcast(no_logit<T>);
+      for (std::int64_t j = 0; j < n; ++j) {
+        Vec logits = simd::load(z + j * width() + lane);
+        if (bias) simd::store(z + j * width() + lane, logits += bias[first + j]);
+        largest = simd::max<T>(logits, largest);
+      }
+      add_exponentials(z + lane, n, lane, largest);
+      T maxima[simd::lanes<T>];
+      simd::store(maxima, largest);
+      for (std::int64_t row = lane; row < std::min(rows, lane + simd::lanes<T>); ++row)
+        if (maxima[row - lane] > words_of(row).front().logit) collect(z + row, n, row, first, excluded);
+    }
+  }
+
+  /// Writes the words found of a row, as Words has them.
+  void finish(std::int64_t row, T* log_probabilities, std::int32_t* ids) {
+    const std::span<Word<T>> best = words_of(row);
+    std::sort_heap(best.begin(), best.end());
+    const T log_sum = max[row] + std::log(sum[row]);
+    for (std::size_t i = 0; i < best.size(); ++i) {
+      const T value = best[i].id >= 0 || std::isnan(log_sum) ? best[i].logit - log_sum : no_logit<T>;
       log_probabilities[i] = value;
-      ids[i] = value > no_logit<T> ? room_[i].id : -1;
+      ids[i] = value > no_logit<T> ? best[i].id : -1;
     }
   }
 
  private:
-  void collect(std::span<const T> z, std::span<const T> maxima, std::int32_t first) {
-    const T least = bar_ == no_logit<T> ? least_worth_a_look(maxima) : bar_;
-    for (std::size_t c = 0; c < maxima.size(); ++c) {
-      if (maxima[c] < least) continue;
-      const std::size_t begin = c * chunk, end = std::min(begin + chunk, z.size());
-      for (std::size_t j = begin; j < end; ++j)
-        if (z[j] >= least && z[j] > bar_) push({z[j], first + static_cast<std::int32_t>(j)});
+  /// Brings the sums of a softmax up to date, lane by lane (Milakov and Gimelshein 2018, arXiv:1805.02867).
+  void add_exponentials(const T* z, std::int64_t n, std::int64_t lane, const Vec& largest) {
+    const Vec before = simd::load(max + lane), now = simd::max<T>(largest, before);
+    const Vec shift = now == no_logit<T> ? Vec{} : now;
+    Vec sums[2] = {simd::load(sum + lane) * simd::exp(before - shift), {}};
+    for (std::int64_t j = 0; j < n; ++j) sums[j % 2] += simd::exp(simd::load(z + j * width()) - shift);
+    simd::store(max + lane, now);
+    simd::store(sum + lane, sums[0] + sums[1]);
+  }
+
+  void collect(const T* z, std::int64_t n, std::int64_t row, std::int64_t first,
+               std::int32_t excluded) const {
+    const std::span<Word<T>> best = words_of(row);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const Word<T> word{z[j * width()], static_cast<std::int32_t>(first + j)};
+      // Of two equal ones the later has the larger id.
+      if (!(word.logit > best.front().logit) || word.id == excluded) continue;
+      std::pop_heap(best.begin(), best.end());
+      best.back() = word;
+      std::push_heap(best.begin(), best.end());
     }
-    if (bar_ == no_logit<T> && size_ >= count_) drop_the_worst();
   }
-
-  /// The count_-th largest of the chunks' maxima, as that is not above the count_-th largest logit.
-  T least_worth_a_look(std::span<const T> maxima) const {
-    if (count_ > maxima.size()) return no_logit<T>;
-    T order[words_at_once / chunk] = {};
-    const auto end = std::copy(maxima.begin(), maxima.end(), order);
-    std::nth_element(order, order + count_ - 1, end, std::greater<>());
-    return order[count_ - 1];
-  }
-
-  void push(Word<T> word) {
-    if (size_ == room_.size()) drop_the_worst();
-    room_[size_++] = word;
-  }
-
-  /// Leaves the best count_.
-  void drop_the_worst() {
-    const auto last = room_.begin() + static_cast<std::ptrdiff_t>(count_) - 1;
-    std::nth_element(room_.begin(), last, room_.begin() + static_cast<std::ptrdiff_t>(size_));
-    size_ = count_;
-    bar_ = last->logit;  // of two equal ones the later has the larger id
-  }
-
-  std::span<Word<T>> room_;
-  std::size_t count_, size_ = 0;
-  T bar_ = no_logit<T>;  ///< what a word's logit must exceed
-  RunningSum<T> total_;
 };
 
+/// The logits are multiplied as W xᵀ, a vector of rows at a time: weights are read where they stand, and only the few
+/// features are laid out anew.
 template <class T>
 void find_words(const MostLikely& op, Exec& exec, const Tensor& x, const Tensor& weight, const Tensor& bias,
                 const MostLikely::Words& words) {
   const ArenaScope scope(exec.scratch);
   const std::int64_t n = x.rows(), d = x.cols(), vocabulary = weight.rows();
-  const std::int64_t most = std::min(n, rows_at_once), room = op.count + chunk;
-  T* tile = exec.scratch.allocate<T>(static_cast<std::size_t>(most * words_at_once));
-  auto* rooms = exec.scratch.allocate<Word<T>>(static_cast<std::size_t>(most * room));
-  auto* rows = exec.scratch.allocate<BestWords<T>>(static_cast<std::size_t>(most));
-  for (std::int64_t begin = 0; begin < n; begin += rows_at_once) {
-    const std::int64_t count = std::min(rows_at_once, n - begin);
-    for (std::int64_t i = 0; i < count; ++i)
-      std::construct_at(rows + i, std::span(rooms + i * room, static_cast<std::size_t>(room)), op.count);
-    for (std::int64_t first = 0; first < vocabulary; first += words_at_once) {
-      const std::int64_t width = std::min(words_at_once, vocabulary - first);
-      kernels::gemm(exec.scratch, kernels::Transpose::no, kernels::Transpose::yes, count, width, d,
-                    static_cast<const T*>(x.as<T>()) + begin * d, d,
-                    static_cast<const T*>(weight.as<T>()) + first * d, d, tile, width, false);
-      for (std::int64_t i = 0; i < count; ++i)
-        rows[i].add({tile + i * width, static_cast<std::size_t>(width)}, bias ? bias.as<T>() : nullptr,
-                    static_cast<std::int32_t>(first), op.excluded);
-    }
-    for (std::int64_t i = 0; i < count; ++i)
-      rows[i].finish(words.log_probabilities.as<T>() + (begin + i) * op.count,
-                     words.ids.as<std::int32_t>() + (begin + i) * op.count);
+  const std::int64_t count = (n + block_rows<T> - 1) / block_rows<T>;
+  auto* blocks = exec.scratch.allocate<RowBlock<T>>(static_cast<std::size_t>(count));
+  for (std::int64_t b = 0; b < count; ++b) {
+    const std::int64_t first = b * block_rows<T>, rows = std::min(block_rows<T>, n - first);
+    auto* features = exec.scratch.allocate<T>(static_cast<std::size_t>(d * simd::round_up<T>(rows)));
+    const std::span words(exec.scratch.allocate<Word<T>>(static_cast<std::size_t>(rows * op.count)),
+                          static_cast<std::size_t>(rows * op.count));
+    std::uninitialized_value_construct(words.begin(), words.end());
+    const RowBlock<T>& block = *std::construct_at(blocks + b, rows, features, words);
+    kernels::transpose<T>(rows, d, x.as<T>() + first * d, d, features, block.width());
   }
+  T* tile = exec.scratch.allocate<T>(static_cast<std::size_t>(words_at_once * block_rows<T>));
+  for (std::int64_t first = 0; first < vocabulary; first += words_at_once)
+    for (RowBlock<T>& block : std::span(blocks, static_cast<std::size_t>(count))) {
+      const std::int64_t width = std::min(words_at_once, vocabulary - first);
+      kernels::small_matmul<T>(width, block.width(), d, {weight.as<T>() + first * d, d}, block.x,
+                               block.width(), tile, block.width(), false);
+      block.add(tile, bias ? bias.as<T>() : nullptr, width, first, op.excluded);
+    }
+  for (std::int64_t r = 0; r < n; ++r)
+    blocks[r / block_rows<T>].finish(r % block_rows<T>, words.log_probabilities.as<T>() + r * op.count,
+                                     words.ids.as<std::int32_t>() + r * op.count);
 }
 
 }  // namespace
