@@ -41,23 +41,33 @@ class Summary {
       ++group.cells;
       if (const Outcome* outcome = results_.find(cell.id)) outcomes.push_back(outcome);
     }
-    for (const Outcome* o : outcomes) {
+    for (const Outcome* o : outcomes)
       ++(o->status == Status::finished   ? group.finished
          : o->status == Status::diverged ? group.diverged
                                          : group.failed);
-      const auto n = static_cast<double>(outcomes.size());
-      group.costs.parameters = o->costs.parameters;
-      group.costs.flops_per_token += o->costs.flops_per_token / n;
-      group.costs.score_bytes += o->costs.score_bytes / n;
-      group.tokens_per_second += o->tokens_per_second / n;
-      group.learning_rate += o->learning_rate / n;
-    }
+    add_costs(group, outcomes);
     const EvaluationPlan& evaluation = experiment_.config.evaluation;
     for (const std::string& metric : evaluation.metrics)
       for (const std::string& split : splits_of(evaluation))
         group.figures.push_back(figure_of(group, {.split = split, .metric = metric}));
     for (const Figure& figure : phenomena()) group.figures.push_back(figure_of(group, figure));
     return group;
+  }
+
+  /// Means over the outcomes; of speed over those that have one, which a cell that failed early does not.
+  static void add_costs(Group& group, const std::vector<const Outcome*>& outcomes) {
+    const auto n = static_cast<double>(outcomes.size());
+    double parameters = 0, timed = 0;
+    for (const Outcome* o : outcomes) {
+      parameters += static_cast<double>(o->costs.parameters) / n;
+      group.costs.flops_per_token += o->costs.flops_per_token / n;
+      group.costs.score_bytes += o->costs.score_bytes / n;
+      group.learning_rate += o->learning_rate / n;
+      group.tokens_per_second += o->tokens_per_second;
+      if (o->tokens_per_second > 0) ++timed;
+    }
+    group.costs.parameters = std::llround(parameters);  // those of embeddings go by the seed's vocabulary
+    if (timed > 0) group.tokens_per_second /= timed;
   }
 
   Figure figure_of(const Group& group, Figure figure) const {

@@ -45,12 +45,16 @@ std::string p_text(double p) { return p < 0.0001 ? "<0.0001" : fmt::format("{:.4
 std::string costs_table(const std::vector<Group>& groups) {
   std::vector<std::vector<std::string>> rows{{"control", "grid", "parameters", "FLOPs/token", "scores B",
                                               "tokens/s", "learning rate", "finished", "diverged", "failed"}};
-  for (const Group& g : groups)
-    rows.push_back({name(g.control), label(g), std::to_string(g.costs.parameters),
-                    short_text(g.costs.flops_per_token), short_text(g.costs.score_bytes),
-                    fmt::format("{:.0f}", g.tokens_per_second), fmt::format("{:.3g}", g.learning_rate),
-                    fmt::format("{}/{}", g.finished, g.cells), std::to_string(g.diverged),
-                    std::to_string(g.failed)});
+  for (const Group& g : groups) {
+    const auto known = [](bool is, const std::string& text) { return is ? text : "-"; };
+    const bool any = g.finished + g.diverged + g.failed > 0;
+    rows.push_back(
+        {name(g.control), label(g), known(any, std::to_string(g.costs.parameters)),
+         known(any, short_text(g.costs.flops_per_token)), known(any, short_text(g.costs.score_bytes)),
+         known(g.tokens_per_second > 0, fmt::format("{:.0f}", g.tokens_per_second)),
+         known(any, fmt::format("{:.3g}", g.learning_rate)), fmt::format("{}/{}", g.finished, g.cells),
+         std::to_string(g.diverged), std::to_string(g.failed)});
+  }
   return aligned(rows);
 }
 

@@ -81,6 +81,21 @@ TEST(Summary, TestsThatThereIsNoDifference) {
   EXPECT_THAT(text, HasSubstr("p (TOST): of a difference of the margin or more, either way"));
 }
 
+/// The last of three seeds failed before it had a speed; the other point has nothing yet.
+TEST(Summary, HasMeanCostsAndNoneOfWhatHasNoResult) {
+  const Folder folder;
+  const auto definition = small_experiment("grid: {model.heads: [1, 4]}\nseeds: [5, 6, 7]\n");
+  const experiment::Plan plan = experiment::plan(definition);
+  experiment::Results results(folder.path);
+  results.put(plan.cells[0].id, {.costs = {1000, 2e6, 300}, .learning_rate = 0.5, .tokens_per_second = 900});
+  results.put(plan.cells[1].id, {.costs = {1003, 2e6, 300}, .learning_rate = 0.5, .tokens_per_second = 700});
+  results.put(plan.cells[2].id,
+              {.status = experiment::Status::failed, .costs = {1002, 2e6, 300}, .learning_rate = 0.5});
+  const std::string text = squeezed(summary_text(definition, summarize(definition, plan, results), ""));
+  EXPECT_THAT(text, HasSubstr("\nnone model.heads 1 1002 2 M 300 800 0.5 2/3 0 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nnone model.heads 4 - - - - - 0/3 0 0\n"));
+}
+
 /// P(T > t) with two degrees of freedom.
 double beyond(double t) { return 0.5 - t / (2 * std::sqrt(2 + t * t)); }
 
