@@ -275,7 +275,8 @@ std::string Ablation::rate() {
     left += std::max(0., weight(job->cell) - speed * seconds_since(job->begin));
   const double seconds = left / speed / static_cast<double>(jobs_);
   const double per_hour = 3600 * static_cast<double>(done_) / (done_seconds_ / static_cast<double>(jobs_));
-  return fmt::format(" | {:.3g} cells/h | ETA {}", per_hour, clock_text(seconds));
+  const int digits = per_hour < 10 ? 2 : per_hour < 100 ? 1 : 0;
+  return fmt::format(" | {:.{}f} cells/h | ETA {}", per_hour, digits, clock_text(seconds));
 }
 
 void Ablation::line(const std::string& text) {
