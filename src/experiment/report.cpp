@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
-#include <sstream>
 
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/error.h"
@@ -22,19 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// What `polyhead heads RUN ... --json` wrote beside a run.
-struct HeadFile {
-  const char *member, *what, *command;
-};
-constexpr HeadFile head_files[] = {
-    {"importance", "The importance of heads", "heads importance RUN --json > RUN/importance.json"},
-    {"masking", "Heads masked one at a time", "heads mask RUN --json > RUN/masking.json"},
-    {"all_but_one", "All heads of a layer masked but one",
-     "heads mask RUN --all-but-one --json > RUN/all_but_one.json"},
-    {"curve", "Pruning curves", "heads curve RUN --json > RUN/curve.json"},
-    {"heads", "What heads do, and how alike they are", "heads RUN --json > RUN/heads.json"},
-};
-
 Json empty_report(const std::string& path) {
   const fs::path folder = fs::path(path).lexically_normal();
   const std::string name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
@@ -45,10 +32,6 @@ Json empty_report(const std::string& path) {
           {"warnings", Json::array()},
           {"missing", Json::array()},
           {"curves", Json::array()}};
-}
-
-void miss(Json& report, const std::string& what, const std::string& command) {
-  report["missing"].push_back({{"what", what}, {"command", "polyhead " + command}});
 }
 
 std::string plural(std::size_t count, const std::string& what) {
@@ -69,30 +52,39 @@ void add_cell_curves(Json& report, const std::string& folder) {
   }
 }
 
+/// How many models there are, and what became of them.
+void add_models(Json& report, const Json& cells) {
+  std::map<std::string, std::set<std::string>> by_status;
+  for (const Json& cell : cells) by_status[cell["status"]].insert(cell["cell"]);
+  report["facts"] = {"experiment", plural(by_status["finished"].size(), "trained model")};
+  std::string bad;
+  for (const char* status : {"diverged", "failed"}) {
+    const std::size_t count = by_status[status].size();
+    if (count == 0) continue;
+    report["facts"].push_back(concat(count, " ", status));
+    bad += concat(bad.empty() ? "" : ", ", plural(count, "model"), " ", status);
+  }
+  if (!bad.empty())
+    report["warnings"].push_back(bad + ": counted in the table of all points, and named below");
+}
+
 Json experiment_report(const std::string& folder, int threads) {
   Json report = empty_report(folder);
   const Experiment experiment = load_experiment(folder + "/experiment.yaml", {}, "");
   const std::vector<Row> rows = read_rows(folder + "/results.jsonl");
   report["name"] = experiment.config.name;
   report["experiment"] = experiment_json(experiment, folder, rows, threads);
-  const Json& cells = report["experiment"]["cells"];
-  std::set<std::string> all, unfinished;
-  for (const Json& cell : cells) {
-    all.insert(cell["cell"]);
-    if (cell["status"] != "finished") unfinished.insert(cell["cell"]);
-  }
-  report["facts"] = {"experiment", plural(all.size(), "trained model"),
-                     plural(experiment.config.seeds.size(), "seed")};
-  if (!unfinished.empty())
-    report["warnings"].push_back(
-        concat(plural(unfinished.size(), "model"),
-               " diverged or failed: counted in the table of all points, and named below."));
+  add_models(report, report["experiment"]["cells"]);
+  report["facts"].push_back(plural(experiment.config.seeds.size(), "seed"));
+  if (const Json& unfinished = report["experiment"]["unfinished"]; !unfinished.is_null())
+    report["warnings"].push_back(unfinished);
   if (const Json& missing = report["experiment"]["bootstrap"]["missing"]; !missing.is_null())
     report["warnings"].push_back(missing);
   add_cell_curves(report, folder);
-  if (rows.empty()) miss(report, "Results", concat("ablate ", folder, "/experiment.yaml --out ", folder));
+  if (rows.empty())
+    add_missing(report, "Results", concat("ablate ", folder, "/experiment.yaml --out ", folder));
   if (!rows.empty() && report["curves"].empty())
-    miss(report, "Learning curves", concat("ablate ", folder, "/experiment.yaml --out ", folder));
+    add_missing(report, "Learning curves", concat("ablate ", folder, "/experiment.yaml --out ", folder));
   return report;
 }
 
@@ -127,31 +119,10 @@ void add_attention(Json& report, const train::LoadedModel& loaded, int threads) 
   report["facts"].push_back(concat("update ", loaded.step));
   if (!report["attention"].is_null()) return;
   report.erase("attention");
-  miss(report,
-       "Attention weights (the files of data.test and data.valid are not where the configuration says)",
-       "report " + report["folder"].get<std::string>());
-}
-
-Json read_json(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  Json json = Json::parse(in, nullptr, false);
-  require<FileError>(json.is_object(), path,
-                     ": expected one JSON object, as polyhead heads --json writes it");
-  return json;
-}
-
-void add_head_files(Json& report, const std::string& folder) {
-  for (const HeadFile& file : head_files) {
-    const std::string path = concat(folder, "/", file.member, ".json");
-    if (fs::exists(path)) {
-      report["heads"][file.member] = read_json(path);
-      continue;
-    }
-    std::string command = file.command;
-    for (std::size_t at = 0; (at = command.find("RUN", at)) != command.npos; at += folder.size())
-      command.replace(at, 3, folder);
-    miss(report, file.what, command);
-  }
+  add_missing(
+      report,
+      "Attention weights (the files of data.test and data.valid are not where the configuration says)",
+      "report " + report["folder"].get<std::string>());
 }
 
 bool has_checkpoint(const train::RunFolder& run) {
@@ -174,12 +145,14 @@ Json run_report(const std::string& folder, int threads) {
     curve["name"] = report["name"];
     report["curves"].push_back(std::move(curve));
   }
-  add_head_files(report, folder);
-  if (has_checkpoint(run))
-    add_attention(report, train::load_model(folder), threads);
+  std::optional<train::LoadedModel> loaded;
+  if (has_checkpoint(run)) loaded = train::load_model(folder);
+  add_head_files(report, folder, loaded ? &*loaded : nullptr);
+  if (loaded)
+    add_attention(report, *loaded, threads);
   else
-    miss(report, "Attention weights (there is no checkpoint)",
-         concat("train ", run.config(), " --out ", folder, " --resume"));
+    add_missing(report, "Attention weights (there is no checkpoint)",
+                concat("train ", run.config(), " --out ", folder, " --resume"));
   return report;
 }
 
@@ -193,6 +166,10 @@ Json checkpoint_report(const std::string& path, int threads) {
 }
 
 }  // namespace
+
+void add_missing(Json& report, const std::string& what, const std::string& command) {
+  report["missing"].push_back({{"what", what}, {"command", "polyhead " + command}});
+}
 
 std::string report_data(const std::string& path, int threads) {
   Json report;

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "json_shape.h"
 #include "polyhead/core/error.h"
 #include "report_parts.h"
 
@@ -14,6 +15,10 @@ using Json = nlohmann::ordered_json;
 
 /// Points of a curve at most.
 constexpr std::size_t most_points = 200;
+
+constexpr std::string_view diagnostics_shape = R"({
+    "heads": [{"kind": "encoder, decoder or cross", "layer": "a whole number from 0 to 999",
+               "head": "a whole number from 0 to 999", "positional?": "true or false", "*": "a number"}]})";
 
 /// Figures by name, each with a value or not a number for every step.
 class Columns {
@@ -76,8 +81,11 @@ Json curve_json(const std::string& log) {
       validations.add(step, *validation);
     else
       updates.add(step, entry);
-    if (const auto found = entry.find("diagnostics"); found != entry.end() && found->contains("heads"))
+    if (const auto found = entry.find("diagnostics"); found != entry.end() && found->contains("heads")) {
+      const std::string problem = shape_problem(*found, diagnostics_shape);
+      require<FileError>(problem.empty(), log, ":", number, ": expected diagnostics of heads, but ", problem);
       diagnostics.push_back({{"step", step}, {"heads", (*found)["heads"]}});
+    }
   }
   const std::size_t width = std::max<std::size_t>(1, (updates.size() + most_points - 1) / most_points);
   Json curve{{"updates", updates.json(width)}, {"validations", validations.json(1)}};

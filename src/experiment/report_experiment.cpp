@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "polyhead/train/run_folder.h"
+#include "polyhead/core/error.h"
 #include "report_parts.h"
 #include "summary_json.h"
 
@@ -48,6 +48,19 @@ Json cell_json(const Row& row) {
           {"tokens_per_second", o.tokens_per_second}};
 }
 
+/// "1 of 2 cells has no result yet"; empty where all have one.
+std::string unfinished(const Plan& plan, const Results& results) {
+  std::set<std::string> all, without;
+  for (const Cell& cell : plan.cells) {
+    all.insert(cell.id);
+    if (results.find(cell.id) == nullptr) without.insert(cell.id);
+  }
+  const std::size_t undecided = static_cast<std::size_t>(plan.undecided), count = without.size() + undecided;
+  if (count == 0) return "";
+  return concat(count, " of ", all.size() + undecided, " cells ", count == 1 ? "has" : "have",
+                " no result yet");
+}
+
 }  // namespace
 
 Json experiment_json(const Experiment& experiment, const std::string& folder, const std::vector<Row>& rows,
@@ -60,6 +73,8 @@ Json experiment_json(const Experiment& experiment, const std::string& folder, co
   for (const Axis& axis : experiment.config.grid.axes) json["keys"].push_back(axis.key);
   const Results results(folder);
   const Plan cells = plan(experiment, results.trial_scores());
+  const std::string without = unfinished(cells, results);
+  json["unfinished"] = without.empty() ? Json(nullptr) : Json(without);
   std::vector<Group> groups = summarize(experiment, cells, results);
   const std::string missing = add_bootstrap(groups, experiment, cells, results, folder, threads);
   json["bootstrap"] = {{"draws", bootstrap_draws},

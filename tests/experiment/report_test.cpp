@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "experiment/experiments.h"
@@ -78,7 +79,9 @@ TEST(Report, HoldsAnExperiment) {
   const json data = data_of(folder);
   EXPECT_EQ(data["name"], "few & <many> heads");
   EXPECT_THAT(data["missing"], IsEmpty());
-  EXPECT_THAT(data["warnings"][0].get<std::string>(), HasSubstr("1 model diverged or failed"));
+  EXPECT_THAT(data["warnings"][0].get<std::string>(), HasSubstr("1 model diverged: counted"));
+  EXPECT_EQ(data["facts"], json({"experiment", "5 trained models", "1 diverged", "2 seeds"}));
+  EXPECT_EQ(data["experiment"]["unfinished"], nullptr);
   const json& e = data["experiment"];
   EXPECT_EQ(e["keys"], json({"model.heads"}));
   EXPECT_EQ(e["rows"].size(), 5U * 3);
@@ -105,6 +108,26 @@ TEST(Report, HoldsAnExperiment) {
   ASSERT_EQ(data["curves"].size(), 6U);
   EXPECT_EQ(data["curves"][0]["updates"]["loss"], json({3.5, 2.5}));
   EXPECT_EQ(data["curves"][0]["validations"], json({{"step", {2.0}}, {"loss", {2.25}}}));
+}
+
+TEST(Report, SaysWhatAnExperimentStillLacks) {
+  const Folder folder;
+  const auto experiment = small_experiment("grid: {model.heads: [1, 2]}\nseeds: [5, 6]\n");
+  folder.write("experiment.yaml", experiment::dump(experiment));
+  const experiment::Plan plan = experiment::plan(experiment);
+  experiment::Results results(folder.path);
+  const auto warnings = [&](std::size_t cell, const Outcome& outcome) {
+    results.put(plan.cells[cell].id, outcome);
+    results.write(results.rows(plan.cells, experiment::base_id(experiment), experiment.config.evaluation));
+    return data_of(folder)["warnings"];
+  };
+  warnings(0, {});
+  EXPECT_EQ(warnings(1, {.status = experiment::Status::failed})[1], "2 of 4 cells have no result yet");
+  const json facts = data_of(folder)["facts"];
+  EXPECT_EQ(facts, json({"experiment", "1 trained model", "1 failed", "2 seeds"}));
+  const json last = warnings(2, {.status = experiment::Status::diverged});
+  EXPECT_EQ(last[0], "1 model diverged, 1 model failed: counted in the table of all points, and named below");
+  EXPECT_EQ(last[1], "1 of 4 cells has no result yet");
 }
 
 TEST(Report, NamesFilesThatCannotBeRead) {
@@ -145,16 +168,103 @@ TEST(Report, HoldsARunWithoutCheckpoints) {
                                         folder.path + "/importance.json\n"),
                               HasSubstr("polyhead train " + folder.path + "/config.yaml --out " +
                                         folder.path + " --resume\n")));
-  folder.write("importance.json", R"({"heads": []})");
-  data = data_of(folder);
-  EXPECT_TRUE(data["heads"].contains("importance"));
-  folder.write("importance.json", "{");
-  EXPECT_THAT(error_of([&] { report_data(folder.path, 1); }),
-              HasSubstr("/importance.json: expected one JSON object"));
-  std::filesystem::remove(folder.path + "/importance.json");
   folder.write("train.jsonl", "{\"step\":1}\nstep 2\n{\"step\":3}\n");
   EXPECT_THAT(error_of([&] { report_data(folder.path, 1); }),
               HasSubstr("/train.jsonl:2: expected a JSON object with a step"));
+  folder.write("train.jsonl", R"({"step":1,"diagnostics":{"heads":3}})"
+                              "\n");
+  EXPECT_THAT(error_of([&] { report_data(folder.path, 1); }),
+              HasSubstr("/train.jsonl:1: expected diagnostics of heads, but heads is 3, expected a list"));
+}
+
+const std::string small_run = "name: small\ndata: {task: copy}\ntraining: {max_steps: 600}\n";
+
+/// What `polyhead heads ... --json` writes of one head, by the names of the files of a run folder.
+std::map<std::string, json> head_files() {
+  const json of = {{"checkpoint", "c.h5"}, {"step", 7}},
+             head = {{"kind", "encoder"}, {"layer", 0}, {"head", 0}};
+  const json change = {{"loss", {{"score", 2.5}, {"change", 0.5}, {"q", 0.01}}}};
+  std::map<std::string, json> files{
+      {"importance", of}, {"masking", of}, {"all_but_one", of}, {"curve", of}, {"heads", of}};
+  json entry = head;
+  entry["importance"] = 0.25;
+  files["importance"].update({{"heads", {entry}}, {"rank_correlations", json::array()}});
+  files["masking"].update({{"method", "zero"}, {"sets", {{{"name", "encoder.0.0"}, {"figures", change}}}}});
+  files["masking"]["sets"].push_back({{"name", "encoder.0.0,encoder.0.1"}, {"figures", change}});
+  files["all_but_one"].update(
+      {{"method", "zero"}, {"sets", {{{"name", "all but encoder.0.0"}, {"figures", change}}}}});
+  files["curve"].update({{"metrics", {"loss"}},
+                         {"curves",
+                          {{{"scope", "all"},
+                            {"order", "importance"},
+                            {"draw", nullptr},
+                            {"points", {{{"removed", 0}, {"head", nullptr}, {"loss", 2.5}}}}}}}});
+  entry = head;
+  entry["relations"] = json::object();
+  entry["diagnostics"] = {
+      {"positional", false}, {"offset", 0}, {"offsets", {{"0", 0.5}, {"other", 0.5}}}, {"entropy", 1.5}};
+  json warning = head;
+  warning.update(
+      {{"warning", "dead"}, {"figure", "output_norm"}, {"value", 0}, {"threshold", 0.1}, {"message", "m"}});
+  files["heads"].update(
+      {{"heads", {entry}},
+       {"warnings", {warning, warning}},
+       {"similarity",
+        {{{"kind", "encoder"}, {"layer", 0}, {"jensen_shannon", {{0}}}, {"cka", {{1}}}, {"cosine", {{1}}}}}},
+       {"rollout", json::object()}});
+  return files;
+}
+
+TEST(Report, RefusesFilesOfOtherCommands) {
+  const Folder folder;
+  folder.write("config.yaml", small_run);
+  const auto message = [&](const std::string& file, const std::string& text) {
+    const std::string path = folder.write(file, text), error = error_of([&] { report_data(folder.path, 1); });
+    std::filesystem::remove(path);
+    EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 0) << error;
+    return error;
+  };
+  const auto files = head_files();
+  for (const auto& [file, of] : files)
+    for (const auto& [command, content] : files)
+      EXPECT_EQ(message(file + ".json", content.dump()).empty(), file == command)
+          << command << " as " << file;
+  EXPECT_EQ(
+      message("masking.json", "{}"),
+      folder.path +
+          "/masking.json: expected what polyhead heads mask RUN --json writes, but checkpoint is missing");
+  EXPECT_THAT(message("heads.json", "{"), HasSubstr("but it is not JSON"));
+  EXPECT_THAT(message("heads.json", "[1]"), HasSubstr("but it is a list, expected an object"));
+  EXPECT_THAT(message("heads.json", R"({"a":)" + std::string(1000000, '[') + std::string(1000000, ']') + '}'),
+              HasSubstr("but it is nested more than 20 deep"));
+  const auto changed = [&](const std::string& file, const char* at, const json& value) {
+    json content = files.at(file);
+    content[json::json_pointer(at)] = value;
+    return message(file + ".json", content.dump());
+  };
+  EXPECT_THAT(changed("heads", "/heads", 3), HasSubstr("but heads is 3, expected a list"));
+  EXPECT_THAT(changed("heads", "/heads/0/layer", 1000000000),
+              HasSubstr("but heads[0].layer is 1000000000, expected a whole number from 0 to 999"));
+  EXPECT_THAT(changed("heads", "/similarity/0/cka/0/0", "x"),
+              HasSubstr("but similarity[0].cka[0][0] is \"x\", expected a number"));
+  EXPECT_THAT(changed("masking", "/sets/0/name", "encoder.0"),
+              HasSubstr("expected heads such as encoder.0.3"));
+  EXPECT_THAT(changed("masking", "/sets/0/figures/loss/q", "1"),
+              HasSubstr("but sets[0].figures.loss.q is \"1\", expected a number"));
+  EXPECT_THAT(changed("curve", "/metrics", json::array()),
+              HasSubstr("but metrics is an empty list, expected one element at least"));
+  EXPECT_EQ(changed("masking", "/sets/0/figures/loss/q", nullptr), "") << "of what is not finite";
+}
+
+TEST(Report, SaysWhichFilesAreOfAnotherCheckpoint) {
+  const Folder folder;
+  folder.write("config.yaml", small_run);
+  auto files = head_files();
+  files["masking"]["checkpoint"] = "moved/since/c.h5";
+  files["curve"]["step"] = 6;
+  for (const auto& [name, file] : files) folder.write(name + ".json", file.dump());
+  EXPECT_EQ(data_of(folder)["warnings"], json({folder.path + "/curve.json is of c.h5 (update 6), " +
+                                               folder.path + "/importance.json of c.h5 (update 7)"}));
 }
 
 TEST(Report, KeepsDataFromEndingItsScript) {

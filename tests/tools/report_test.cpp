@@ -148,6 +148,24 @@ TEST(Report, IsDrawnInABrowser) {
   EXPECT_EQ(drawn["names"], drawn["figures"].size());
 }
 
+TEST(Report, WarnsOfFilesOfAnotherUpdate) {
+  const std::string folder = copied_run(), before = folder + "/checkpoints/step-00000030.h5";
+  json importance = json::parse(run({"heads", "importance", folder, "--json"}).out);
+  std::ofstream(folder + "/importance.json") << importance;
+  EXPECT_EQ(run({"report", folder}).err, "polyhead: wrote " + folder + "/report.html\n");
+  importance["checkpoint"] = before;
+  importance["step"] = 30;
+  std::ofstream(folder + "/importance.json") << importance;
+  const Outcome outcome = run({"report", folder});
+  EXPECT_EQ(outcome.status, 0);
+  const std::string warning = folder + "/importance.json is of " + before + " (update 30), the page of " +
+                              folder + "/checkpoints/step-00000040.h5 (update 40)";
+  EXPECT_EQ(outcome.err, "polyhead: " + warning + "\npolyhead: wrote " + folder + "/report.html\n");
+  EXPECT_EQ(json::parse(read_text(folder + "/report.json"))["warnings"], json({warning}));
+  std::ofstream(folder + "/importance.json") << "{}";
+  EXPECT_EQ(run({"report", folder}).status, 4);
+}
+
 TEST(Report, IsMadeOfACheckpoint) {
   const std::string folder = copied_run(), checkpoint = folder + "/checkpoints/step-00000040.h5";
   ASSERT_EQ(run({"report", checkpoint}).status, 0);

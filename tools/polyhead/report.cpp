@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "files.h"
@@ -32,6 +33,8 @@ int run_report(const ReportOptions& o) {
   const std::string json = experiment::report_data(o.path, o.threads);
   write_output(data.string(), json);
   write_output(page.string(), experiment::report_page(json));
+  const nlohmann::json shown = nlohmann::json::parse(json);
+  for (const std::string warning : shown["warnings"]) complain(warning);
   complain("wrote " + page.string());
   return 0;
 }
