@@ -357,5 +357,61 @@ TEST(Report, DrawsAnExperimentInABrowser) {
                                                     HasSubstr("fill=\"rgb("), Not(HasSubstr("var("))));
 }
 
+TEST(Report, DrawsWhatIsKnownOfHeadsInABrowser) {
+  if (!browser())
+    GTEST_SKIP() << "no Chromium: tools/install-dependencies.sh installs it where Debian has it";
+  const Folder folder;
+  folder.write("config.yaml", small_run);
+  for (const auto& [name, file] : head_files()) folder.write(name + ".json", file.dump());
+  const json outcome = in_browser(folder.write("report.html", report_page(report_data(folder.path, 1))), R"JS(
+    const select = document.querySelector("#heads select");
+    const role = [...select.options].findIndex((option) => option.textContent === "role");
+    select.value = String(role);
+    select.dispatchEvent(new Event("change"));
+    const link = document.querySelector("main .warning a");
+    return { warnings: link.textContent, table: document.querySelector(link.getAttribute("href")).querySelector("h3").textContent,
+      key: document.querySelector("#heads .key").textContent, words: document.querySelector("#heads figcaption").textContent,
+      figures: report.figures.map((f) => f.id) };
+  )JS",
+                                  folder.path);
+  ASSERT_FALSE(outcome.contains("failure")) << outcome["failure"];
+  EXPECT_THAT(outcome["errors"], IsEmpty()) << outcome["errors"];
+  const json& page = outcome["value"];
+  EXPECT_EQ(page["warnings"], "2 warnings about heads");
+  EXPECT_EQ(page["table"], "Warnings about heads");
+  EXPECT_EQ(page["key"], "A: none of these");
+  EXPECT_THAT(page["words"].get<std::string>(), HasSubstr("Here no head has a role."));
+  EXPECT_EQ(page["figures"], json({"heads", "pruning", "similarity", "offsets"}));
+}
+
+/// Numbers in maps and on axes are written alike, and what does not fit leaves no gaps.
+TEST(Report, WritesNumbersOneWayInABrowser) {
+  if (!browser())
+    GTEST_SKIP() << "no Chromium: tools/install-dependencies.sh installs it where Debian has it";
+  const Folder folder;
+  write_experiment(folder);
+  const json outcome = in_browser(folder.write("report.html", report_page(report_data(folder.path, 1))), R"JS(
+    const inCells = (values, cellWidth) => {
+      const text = cellText(values, colorScale("sequential", values), cellWidth, 26);
+      return values.map((value) => text(value));
+    };
+    const scroll = document.querySelector("#summary .scroll");
+    return { wide: inCells([61, 53.5, 100], 80), narrow: inCells([61, 53.5, 100], 26), none: inCells([61, 53.5, 100], 12), small: inCells([0.5, 0.125], 80),
+      settings: [1e12, 0.0005, 0.25, 8, 20000, [1, 2], "a"].map(valueText), table: [1e12, 0.0005, 0.25, 8, 20000].map(shown),
+      inside: scroll.getBoundingClientRect().right <= document.documentElement.clientWidth && document.documentElement.scrollWidth <= document.documentElement.clientWidth };
+  )JS",
+                                  folder.path);
+  ASSERT_FALSE(outcome.contains("failure")) << outcome["failure"];
+  EXPECT_THAT(outcome["errors"], IsEmpty()) << outcome["errors"];
+  const json& page = outcome["value"];
+  EXPECT_EQ(page["wide"], json({"61.0", "53.5", "100.0"}));
+  EXPECT_EQ(page["narrow"], json({"61", "54", "100"}));
+  EXPECT_EQ(page["none"], json({"", "", ""}));
+  EXPECT_EQ(page["small"], json({"0.500", "0.125"}));
+  EXPECT_EQ(page["settings"], json({"1e+12", "5e-4", "0.25", "8", "20,000", "[1,2]", "a"}));
+  EXPECT_EQ(page["table"], json({"1e+12", "5e-4", "0.25", "8", "20,000"}));
+  EXPECT_EQ(page["inside"], true);
+}
+
 }  // namespace
 }  // namespace polyhead::testing

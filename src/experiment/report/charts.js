@@ -26,7 +26,6 @@ function textWidth(text, size = 12) {
 
 /// Entries {name, color, symbol, dash} in rows from the top; returns their height.
 function drawLegend(svg, entries, left, width) {
-  if (entries.length < 2) return 0;
   let x = left, y = 10;
   for (const entry of entries) {
     const wide = 34 + textWidth(entry.name) + 14;
@@ -42,15 +41,14 @@ function drawLegend(svg, entries, left, width) {
   return y + 14;
 }
 
-function drawAxes(svg, { x, y, left, right, top, bottom, xTicks, yTicks, xFormat, xLabel, yLabel }) {
+function drawAxes(svg, { x, y, left, right, top, bottom, xTicks, yTicks, yFormat, xLabel, yLabel }) {
   svg.append("g").attr("class", "grid").attr("transform", `translate(${left},0)`)
     .call(d3.axisLeft(y).ticks(yTicks).tickSize(left - right).tickFormat(""));
   const axis = d3.axisBottom(x).tickSizeOuter(0);
   if (xTicks) axis.tickValues(xTicks);
   else axis.ticks(Math.max(3, Math.floor((right - left) / 90)));
-  if (xFormat) axis.tickFormat(xFormat);
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${bottom})`).call(axis);
-  svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(yTicks).tickSizeOuter(0));
+  svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).ticks(yTicks).tickFormat(yFormat).tickSizeOuter(0));
   svg.append("text").attr("class", "label").attr("x", (left + right) / 2).attr("y", bottom + 36).attr("text-anchor", "middle").text(xLabel);
   svg.append("text").attr("class", "label").attr("transform", `translate(14,${(top + bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(yLabel);
 }
@@ -59,18 +57,21 @@ function drawAxes(svg, { x, y, left, right, top, bottom, xTicks, yTicks, xFormat
 /// a number or, with `ticks`, one of those values, evenly spaced. `legend` may name fewer than there are series.
 function lineChart(host, { width, height = 360, xLabel, yLabel, ticks, series, legend = series, markers = true, yDomain }) {
   const svg = picture(host, width, height);
-  const left = 58, right = width - 24, bottom = height - 46;
-  const top = drawLegend(svg, legend, left, right) + 12;
+  const right = width - 24, bottom = height - 46;
   const all = series.flatMap((s) => [...s.points, ...(s.dots ?? [])]);
   const ys = all.flatMap((p) => [p.y, p.low, p.high]).filter((v) => isNumber(v) && Number.isFinite(v));
   if (ys.length === 0) {
     svg.append("text").attr("x", width / 2).attr("y", height / 2).attr("text-anchor", "middle").text("no values");
     return;
   }
-  const y = d3.scaleLinear().domain(yDomain ?? d3.extent(ys)).nice(6).range([bottom, top]);
+  const y = d3.scaleLinear().domain(yDomain ?? d3.extent(ys)).nice(6);
+  const yFormat = y.domain().some((v) => Math.abs(v) >= huge) ? shown : y.tickFormat(6);
+  const left = Math.max(58, 36 + Math.max(...y.ticks(6).map((v) => textWidth(yFormat(v)))));
+  const top = (legend.length > 1 ? drawLegend(svg, legend, left, right) : 0) + 12;
+  y.range([bottom, top]);
   const x = ticks ? d3.scalePoint().domain(ticks).range([left, right]).padding(0.5)
     : d3.scaleLinear().domain(d3.extent(all, (p) => p.x)).range([left, right]);
-  drawAxes(svg, { x, y, left, right, top, bottom, yTicks: 6, xLabel, yLabel, xTicks: ticks });
+  drawAxes(svg, { x, y, left, right, top, bottom, yTicks: 6, yFormat, xLabel, yLabel, xTicks: ticks });
   // Side by side where several share a value of x.
   const step = ticks ? Math.min(14, x.step() / (series.length + 1)) : 0;
   series.forEach((s, i) => {
@@ -119,7 +120,6 @@ function inkOn(color) {
 }
 
 function drawColorBar(svg, scale, x, y, label) {
-  if (scale.kind === "categories") return;
   const wide = 180, [low, high] = scale.domain, steps = 45;
   for (let i = 0; i < steps; ++i)
     svg.append("rect").attr("x", x + i * wide / steps).attr("y", y).attr("width", wide / steps + 0.5).attr("height", 10)
@@ -129,24 +129,28 @@ function drawColorBar(svg, scale, x, y, label) {
   svg.append("text").attr("class", "label").attr("x", x).attr("y", y - 5).text(label);
 }
 
-/// Two or three digits, for where there is little room.
-function brief(value) {
-  if (!isNumber(value)) return String(value);
-  const size = Math.abs(value);
-  return d3.format(size === 0 || size >= 100 ? ".0f" : size < 0.001 ? ".0e" : size < 0.1 ? ".2~r" : ".3~r")(value);
+/// What the cells of a map hold, all of it alike: numbers to the first of these precisions that there is room for, or else
+/// nothing; categories their names, or else letters, which the map's key explains.
+function cellText(values, scale, cellWidth, cellHeight) {
+  const known = values.filter((v) => v !== null && v !== undefined);
+  const fits = (text) => cellHeight >= 15 && known.every((v) => textWidth(text(v), 11) < cellWidth - 4);
+  if (scale.kind === "categories") return fits(String) ? String : (v) => String.fromCodePoint(65 + scale.names.indexOf(v));
+  const most = d3.max(known, Math.abs) ?? 0;
+  const precisions = most === 0 || most >= 1000 ? [".0f"] : most >= 10 ? [".1f", ".0f"] : most >= 1 ? [".2f", ".1f"] : most >= 0.01 ? [".3f", ".2f"] : [".1e"];
+  return precisions.map((precision) => d3.format(precision)).find(fits) ?? (() => "");
 }
 
-/// One grid of cells at (x, y): values[row][column]. Cells hold their value where there is room.
-function drawGrid(svg, { x, y, cellWidth, cellHeight, values, scale, title, text = brief }) {
+/// One grid of cells at (x, y): values[row][column].
+function drawGrid(svg, { x, y, cellWidth, cellHeight, values, scale, title, text }) {
   values.forEach((row, r) => row.forEach((value, c) => {
     const cell = svg.append("g").attr("transform", `translate(${x + c * cellWidth},${y + r * cellHeight})`);
     const missing = value === null || value === undefined;
     cell.append("rect").attr("class", "cell").attr("width", cellWidth - 1).attr("height", cellHeight - 1)
       .style("fill", missing ? "var(--panel)" : scale.color(value)).append("title").text(title(r, c, value));
     const label = missing ? "" : text(value);
-    if (cellHeight >= 15 && textWidth(label, 11) < cellWidth - 4)
+    if (label)
       cell.append("text").attr("x", cellWidth / 2).attr("y", cellHeight / 2).attr("dy", "0.35em").attr("text-anchor", "middle")
-        .style("font-size", "11px").style("fill", missing ? "var(--faint)" : inkOn(scale.color(value))).style("pointer-events", "none").text(label);
+        .style("font-size", "11px").style("fill", inkOn(scale.color(value))).style("pointer-events", "none").text(label);
   }));
 }
 
@@ -155,9 +159,9 @@ function heatMap(host, { width, rows, columns, values, scale, xLabel, yLabel, va
   const cellWidth = Math.max(4, Math.min(84, (width - left - 10) / columns.length)), cellHeight = rows.length > 40 ? 12 : 26;
   const slanted = columns.some((name) => textWidth(name) > cellWidth - 4);
   const top = 8, foot = slanted ? Math.max(...columns.map((name) => textWidth(name))) + 14 : 22;
-  const height = top + rows.length * cellHeight + foot + 20 + (scale.kind === "categories" ? 0 : 56);
+  const height = top + rows.length * cellHeight + foot + 76;
   const svg = picture(host, width, height);
-  drawGrid(svg, { x: left, y: top, cellWidth, cellHeight, values, scale, title });
+  drawGrid(svg, { x: left, y: top, cellWidth, cellHeight, values, scale, title, text: cellText(values.flat(), scale, cellWidth, cellHeight) });
   rows.forEach((name, r) => svg.append("text").attr("x", left - 6).attr("y", top + (r + 0.5) * cellHeight).attr("dy", "0.35em").attr("text-anchor", "end").text(name));
   const bottom = top + rows.length * cellHeight;
   columns.forEach((name, c) => {
@@ -171,8 +175,15 @@ function heatMap(host, { width, rows, columns, values, scale, xLabel, yLabel, va
   drawColorBar(svg, scale, left, bottom + foot + 38, valueLabel);
 }
 
+/// The key of a map of categories, below it: the picture becomes as high as it takes.
+function drawKey(svg, scale, x, y, width, text) {
+  const entries = scale.names.map((name) => ({ name: text(name) === name ? name : `${text(name)}: ${name}`, color: scale.color(name), symbol: 1 }));
+  const height = y + drawLegend(svg.append("g").attr("class", "key").attr("transform", `translate(0,${y})`), entries, x, width);
+  svg.attr("height", height).attr("viewBox", `0 0 ${width} ${height}`);
+}
+
 /// Panels {name, values[layer][head]} side by side where they fit: layers from the bottom, as they are stacked.
-function headMap(host, { width, panels, scale, valueLabel, title, text }) {
+function headMap(host, { width, panels, scale, valueLabel, title }) {
   const heads = Math.max(...panels.flatMap((p) => p.values.map((row) => row.length)));
   const side = width > 620 ? panels.length : 1, gap = 56;
   const cellWidth = Math.max(10, Math.min(72, ((width - 10) / side - gap) / heads)), cellHeight = 30;
@@ -185,7 +196,7 @@ function headMap(host, { width, panels, scale, valueLabel, title, text }) {
     tallest = Math.max(tallest, panel.values.length * cellHeight);
   });
   const bottom = y + tallest + 58;
-  const svg = picture(host, width, bottom + (scale.kind === "categories" ? -14 : 34));
+  const svg = picture(host, width, bottom + 34), text = cellText(panels.flatMap((p) => p.values.flat()), scale, cellWidth, cellHeight);
   panels.forEach((panel, i) => {
     const [px, py] = place[i], layers = panel.values.length;
     svg.append("text").attr("x", px).attr("y", py - 10).style("font-weight", 600).text(panel.name);
@@ -198,5 +209,6 @@ function headMap(host, { width, panels, scale, valueLabel, title, text }) {
       svg.append("text").attr("class", "label").attr("x", px + (head + 0.5) * cellWidth).attr("y", py + layers * cellHeight + 14).attr("text-anchor", "middle").text(head);
     svg.append("text").attr("class", "label").attr("x", px + heads * cellWidth / 2).attr("y", py + layers * cellHeight + 30).attr("text-anchor", "middle").text("head");
   });
-  drawColorBar(svg, scale, 44, bottom, valueLabel);
+  if (scale.kind === "categories") drawKey(svg, scale, 44, bottom - 10, width, text);
+  else drawColorBar(svg, scale, 44, bottom, valueLabel);
 }

@@ -3,7 +3,14 @@
 
 const unique = (values) => [...new Map(values.map((v) => [JSON.stringify(v), v])).values()];
 const byNumber = (a, b) => (isNumber(a) && isNumber(b) ? a - b : String(a).localeCompare(String(b)));
-const valueText = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+/// A setting as tables show it, but with all its digits: two settings never look the same.
+function valueText(value) {
+  if (typeof value === "string") return value;
+  if (!isNumber(value)) return JSON.stringify(value);
+  const size = Math.abs(value);
+  if (size >= huge || (size > 0 && size < 0.001)) return value.toExponential();
+  return Number.isInteger(value) ? shown(value) : String(value);
+}
 const options = (values, label = valueText) => values.map((value) => ({ value, label: label(value) }));
 const words = (name) => name.replaceAll("_", " ");
 const units = { loss: "nats per target token", perplexity: "perplexity", bleu: "BLEU", chrf: "chrF", ter: "TER" };
@@ -160,7 +167,7 @@ function addLearningCurves(parent, curves, keys) {
       ...(keys.length ? [{ name: "key", label: "Coloured by", options: options(keys, keyLabel), value: keys.includes("model.heads") ? "model.heads" : keys[0] }] : [])],
     caption: (s) => (s.figure.startsWith("updates") ? "Means over neighbouring updates." : "At each validation.") + (keys.length ? ` A line for each cell; polyhead report ${report.data.folder}/cells/ID shows one by itself.` : ""),
     draw: (host, s, width) => {
-      const own = shownCurves(s), groups = unique(own.map((c) => c.group)).sort((a, b) => byNumber(Number(a) || a, Number(b) || b));
+      const own = shownCurves(s), ordered = keys.length ? [...own].sort((a, b) => byNumber(a.grid[s.key], b.grid[s.key])) : own, groups = unique(ordered.map((c) => c.group));
       const color = (group) => (keys.length ? orderColor(groups.indexOf(group), groups.length) : seriesColor(0));
       const dash = (group) => (groups.length > 1 ? dashes[groups.indexOf(group) % dashes.length] : "none");
       lineChart(host, {

@@ -85,21 +85,26 @@ function latex({ columns, rows }) {
     rows.map((row) => line(row.map(cell))).join("") + "\\bottomrule\n\\end{tabular}\n";
 }
 
+/// From here on numbers have an exponent.
+const huge = 1e12;
+
 /// Four digits that count, no exponent where people can read without.
 function shown(value) {
   if (value === null || value === undefined) return "";
   if (!isNumber(value)) return String(value);
-  if (Number.isInteger(value)) return d3.format(Math.abs(value) >= 1e15 ? ".4~e" : Math.abs(value) >= 10000 ? "," : "")(value);
   const size = Math.abs(value);
+  if (size >= huge) return d3.format(".4~e")(value);
+  if (Number.isInteger(value)) return d3.format(size >= 10000 ? "," : "")(value);
   if (size >= 1000) return d3.format(",.0f")(value);
   return d3.format(size >= 100 ? ".1f" : size >= 10 ? ".2f" : size >= 0.001 ? ".4~r" : ".2~e")(value);
 }
 
 function tableElement({ columns, rows }) {
   const textual = columns.map((_, i) => !rows.some((row) => isNumber(row[i])));
-  const cells = (tag, row, attributes = {}) => row.map((value, i) =>
-    element(tag, { ...attributes, ...(textual[i] ? { class: "text" } : {}) }, shown(value)));
-  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, element("table", {},
+  // What is long, as messages are, may be broken into lines.
+  const kindOf = (text, i) => [...(textual[i] ? ["text"] : []), ...(text.length > 40 ? ["long"] : [])].join(" ");
+  const cells = (tag, row, attributes = {}) => row.map(shown).map((text, i) => element(tag, { ...attributes, class: kindOf(text, i) }, text));
+  return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" }, element("table", { style: `--columns: ${columns.length}` },
     element("thead", {}, element("tr", {}, ...cells("th", columns, { scope: "col" }))),
     element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells("td", row))))));
 }

@@ -13,6 +13,8 @@ function headFigures(entry, prefix = "") {
   });
 }
 
+const noRole = "none of these";
+
 /// What a head is for, by the first of these that holds: nine in ten of its largest weights are at one offset; it puts
 /// clearly more weight on a relation's gold partners, or on rare words, than the baseline does.
 function roleOf(entry) {
@@ -22,7 +24,7 @@ function roleOf(entry) {
   const best = relations.sort((a, b) => b.gain - a.gain)[0];
   if (best && best.gain >= clearly) return words(best.name);
   if (isNumber(d.rare_word) && isNumber(d.rare_word_baseline) && d.rare_word - d.rare_word_baseline >= clearly) return "rare words";
-  return "none of these";
+  return noRole;
 }
 
 const unlike = /(^|\.)(tokens|offsets\..*|baseline\..*|labels\..*|offset)$/;
@@ -41,8 +43,8 @@ function headQuantities(heads) {
     for (const [name, value] of headFigures(entry)) put(name, words(name), name === "leave_one_out" ? "diverging" : "sequential", entry, value);
   for (const [file, title] of [["masking", "masked"], ["all_but_one", "all but this masked"]])
     for (const set of heads[file]?.sets ?? []) {
-      const head = set.name.split(" ").at(-1), [kind, layer, number] = head.split(".");
-      if (number === undefined) continue;
+      if (set.name.includes(",")) continue;  // of several heads
+      const [kind, layer, number] = set.name.split(" ").at(-1).split(".");
       for (const [figure, f] of Object.entries(set.figures))
         put(`${file}.${figure}`, `change of ${words(figure)}, ${title} (${heads[file].method})`, "diverging", { kind, layer, head: number }, f.change,
           `${shown(f.score)}, q = ${shown(f.q)}`);
@@ -66,6 +68,7 @@ function addHeadMap(parent, heads) {
     controls: [{ name: "quantity", label: "Figure", options: quantities.map((q) => ({ value: q.name, label: q.label })) }],
     caption: (s) => (s.quantity === "role"
       ? "Offset: nine in ten of its largest weights are there. Else the relation to whose gold partners a head gives at least 0.1 more weight than the best fixed offset does, or rare words, by the same margin."
+        + ([...of(s).values.values()].every((role) => role === noRole) ? " Here no head has a role." : "")
       : s.quantity.startsWith("masking") || s.quantity.startsWith("all_but") ? "What masking does to the model. q: two-sided approximate randomisation over sentences, Benjamini and Hochberg's correction over heads." : ""),
     draw: (host, s, width) => {
       const q = of(s), known = parts(q);
@@ -91,7 +94,7 @@ function addHeadMap(parent, heads) {
 }
 
 function addMaskedPhenomena(parent, masking) {
-  const sets = (masking?.sets ?? []).filter((set) => set.phenomena && Object.keys(set.phenomena).length > 0);
+  const sets = (masking?.sets ?? []).filter((set) => Object.values(set.phenomena ?? {}).some((figures) => Object.keys(figures).length > 0));
   if (sets.length === 0) return;
   const phenomena = unique(sets.flatMap((set) => Object.keys(set.phenomena)));
   const figures = unique(sets.flatMap((set) => Object.values(set.phenomena).flatMap(Object.keys)));
@@ -198,8 +201,8 @@ function addHeadTables(parent, heads) {
     caption: "Share that stays on the token itself, and entropy over log n, means over sentences.",
     table: { columns: ["kind", "layer", "self", "relative entropy"], rows: rollout },
   });
-  if (found?.warnings?.length) addTable(parent, {
-    id: "warnings", title: "Warnings",
+  if (found?.warnings.length > 0) addTable(parent, {
+    id: "warnings", title: "Warnings about heads",
     table: { columns: ["kind", "layer", "head", "warning", "figure", "value", "threshold", "message"],
       rows: found.warnings.map((w) => [w.kind, w.layer, w.head, w.warning, words(w.figure), w.value, w.threshold, w.message]) },
   });
@@ -209,6 +212,7 @@ function addHeadTables(parent, heads) {
 function addHeadsInTraining(parent, diagnostics) {
   const entries = diagnostics[0].heads, kinds = unique(entries.map((e) => e.kind));
   const figures = unique(entries.flatMap((e) => headFigures(e)).filter(([name, value]) => isNumber(value) && !unlike.test(name)).map(([name]) => name));
+  if (figures.length === 0) return;
   const line = (entry, s) => diagnostics.map(({ step, heads }) => ({ x: step, y: heads.find((e) => headName(e) === headName(entry))?.[s.figure] ?? null }));
   addFigure(parent, {
     id: "heads-in-training", title: "Heads while the model learns",
