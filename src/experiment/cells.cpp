@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 #include <sstream>
 
@@ -178,6 +179,11 @@ class Planner {
     }
   }
 
+  /// Whether a trial beats the best one so far; of equal scores the rate nearer to the point's own does.
+  static bool better(double score, double factor, double best_score, double best) {
+    return score != best_score ? score > best_score : std::abs(std::log(factor)) < std::abs(std::log(best));
+  }
+
   void search(const Point& point) {
     const std::vector<std::uint64_t>& seeds = experiment_.config.seeds;
     std::optional<double> best;
@@ -188,7 +194,7 @@ class Planner {
       plan_.cells.back().trial = factor;
       const auto score = trials_.find(plan_.cells.back().id);
       complete &= score != trials_.end();
-      if (!complete || (best && score->second <= best_score)) continue;
+      if (!complete || (best && !better(score->second, factor, best_score, *best))) continue;
       best = factor;
       best_score = score->second;
     }

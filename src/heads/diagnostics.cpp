@@ -30,26 +30,30 @@ struct Rule {
   bool above;  ///< whether the head is worse the larger the figure is
   std::string_view advice;
 };
-constexpr std::string_view exploding = "exploding", redundant = "redundant";
+constexpr std::string_view exploding = "exploding", redundant = "redundant", dead = "dead";
 constexpr Rule collapsed_rule{
     "collapsed", "effective_rank", 1.5, false,
-    "its outputs differ in one direction only: prune it, or train with fewer heads"},
+    "its outputs differ in one direction at most: prune it, or train with fewer heads"},
     saturated_rule{
         "saturated", "saturation", 0.95, true,
         "softmax passes hardly a gradient to it: a lower learning rate or a longer warm-up while training "
         "keeps logits smaller"},
     redundant_rule{redundant, "cka", 0.98, true,
                    "one of the two can go: prune it, and see what that changes"},
-    dead_rule{"dead", "relative_output_norm", 0.01, false,
+    dead_rule{dead, "relative_output_norm", 0.01, false,
               "it adds nothing to its attention: prune it, or train with fewer heads"},
+    silent_rule{
+        dead, "output_norm", 0.01, false,
+        "it adds nothing to the sum that normalisation keeps near √d_model: prune it, or train with less "
+        "weight decay"},
     logits_rule{exploding, "logit_deviation", 10, true,
                 "its logits have grown out of softmax's range: a lower learning rate, a longer warm-up or "
                 "training.clip_norm"},
     gradient_rule{
         exploding, "gradient_norm", 10, true,
         "in multiples of the heads' median: a lower learning rate, a longer warm-up or training.clip_norm"};
-constexpr std::array rules{&collapsed_rule, &saturated_rule, &redundant_rule,
-                           &dead_rule,      &logits_rule,    &gradient_rule};
+constexpr std::array rules{&collapsed_rule, &saturated_rule, &redundant_rule, &dead_rule,
+                           &silent_rule,    &logits_rule,    &gradient_rule};
 
 bool breaks(const Rule& rule, double value) {
   return rule.above ? value > rule.threshold : value < rule.threshold;
@@ -104,6 +108,8 @@ std::vector<Warning> warnings(const Diagnostics& diagnostics) {
       if (d.outputs.value_dim > 1) check(collapsed_rule, d.outputs.effective_rank);
       check(saturated_rule, d.weights.saturation);
       check(dead_rule, d.outputs.relative_output_norm);
+      // Beside others as silent as itself a head does not stand out.
+      if (!breaks(dead_rule, d.outputs.relative_output_norm)) check(silent_rule, d.outputs.output_norm);
       if (d.weights.positions > 0) check_finite(logits_rule, d.weights.logit_deviation);
       check_finite(gradient_rule, typical > 0 ? d.outputs.gradient_norm / typical : d.outputs.gradient_norm);
       for (int other = 0; other < d.head.head; ++other) {

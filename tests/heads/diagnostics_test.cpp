@@ -215,6 +215,8 @@ TEST(Warnings, NameTheFigureThatSaysSo) {
          "cross layer 1 head 2 is redundant with head 1: cka 0.984375 > 0.98");
   expect([](Diagnostics& d) { d.heads[2].outputs.relative_output_norm = 0.0078125; },
          "cross layer 1 head 2 is dead: relative_output_norm 0.0078125 < 0.01");
+  expect([](Diagnostics& d) { d.heads[2].outputs.output_norm = 0.0078125; },
+         "cross layer 1 head 2 is dead: output_norm 0.0078125 < 0.01");
   expect([](Diagnostics& d) { d.heads[2].weights.logit_deviation = 12.5; },
          "cross layer 1 head 2 is exploding: logit_deviation 12.5 > 10");
   expect([](Diagnostics& d) { d.heads[2].outputs.gradient_norm = 0.02; },
