@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <new>
 
 #include "polyhead/core/error.h"
 #include "polyhead/core/unicode.h"
@@ -17,8 +19,52 @@ namespace {
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
-struct Closer {
-  void operator()(gzFile file) const { gzclose(file); }
+constexpr std::string_view gzip_magic = "\x1F\x8B";
+constexpr unsigned block = 1 << 20;
+
+/// The bytes of a file, a block at a time.
+class Input {
+ public:
+  explicit Input(const std::string& path) : path_(path), buffer_(block, '\0') {
+    std::error_code none;  // opening says what is wrong
+    require(!std::filesystem::is_directory(path, none), "is a folder");
+    file_.reset(std::fopen(path.c_str(), "rb"));
+    require(file_ != nullptr, std::strerror(errno));
+    next();
+  }
+  /// What there is of the file at the moment; empty at its end.
+  std::string_view rest() const { return rest_; }
+  void next() {
+    rest_ = {buffer_.data(), std::fread(buffer_.data(), 1, buffer_.size(), file_.get())};
+    require(!std::ferror(file_.get()), std::strerror(errno));
+  }
+  template <class... Parts>
+  void require(bool condition, const Parts&... parts) const {
+    polyhead::require<DataError>(condition, "data file ", path_, ": ", parts...);
+  }
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_, buffer_;
+  std::string_view rest_;
+  std::unique_ptr<std::FILE, Closer> file_;
+};
+
+struct Inflater {
+  z_stream stream{};
+  Inflater() {
+    constexpr int only_gzip = 16;
+    if (inflateInit2(&stream, MAX_WBITS + only_gzip) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflater() { inflateEnd(&stream); }
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+  void give(std::string_view bytes) {
+    stream.next_in = reinterpret_cast<z_const Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(bytes.size());
+  }
 };
 
 }  // namespace
@@ -49,27 +95,47 @@ std::size_t most_text() {
 }
 
 std::string read_bytes(const std::string& path, std::size_t most) {
-  require<DataError>(!std::filesystem::is_directory(path), "data file ", path, ": is a folder");
-  // zlib passes a file without gzip's magic number through as it is.
-  errno = 0;
-  const std::unique_ptr<gzFile_s, Closer> file(gzopen(path.c_str(), "rb"));
-  require<DataError>(file != nullptr, "data file ", path, ": ", std::strerror(errno));
+  Input input(path);
   std::string bytes;
-  constexpr unsigned block = 1 << 20;
-  int count = 0;
-  do {
-    const std::size_t size = bytes.size();
-    bytes.resize(size + block);
-    count = gzread(file.get(), bytes.data() + size, block);
-    bytes.resize(size + static_cast<std::size_t>(std::max(count, 0)));
-    require<DataError>(bytes.size() <= most, "data file ", path, ": more than ", most, " bytes of text");
-  } while (count > 0);
-  int status = Z_OK;
-  const char* const problem = gzerror(file.get(), &status);
-  require<DataError>(status != Z_ERRNO, "data file ", path, ": ", std::strerror(errno));
-  require<DataError>(status != Z_BUF_ERROR, "data file ", path, ": the gzip data ends too early");
-  require<DataError>(status == Z_OK || status == Z_STREAM_END, "data file ", path, ": damaged gzip data (",
-                     problem, ")");
+  const auto take = [&](std::size_t size) {
+    input.require(size <= most, "more than ", most, " bytes of text");
+    bytes.resize(size);
+  };
+  if (!input.rest().starts_with(gzip_magic)) {
+    for (; !input.rest().empty(); input.next()) {
+      const std::size_t size = bytes.size();
+      take(size + input.rest().size());
+      std::ranges::copy(input.rest(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    }
+    return bytes;
+  }
+  Inflater inflater;
+  z_stream& z = inflater.stream;
+  bool inside = true;  // a member of the gzip file, of which there may be several
+  for (; !input.rest().empty(); input.next())
+    for (inflater.give(input.rest()); z.avail_in > 0;) {
+      if (!inside && *z.next_in == 0) {  // tapes are padded with zeros
+        ++z.next_in;
+        --z.avail_in;
+        continue;
+      }
+      if (!inside) {
+        input.require(*z.next_in == static_cast<unsigned char>(gzip_magic.front()),
+                      "something that is no gzip follows the gzip data");
+        inflateReset(&z);
+        inside = true;
+      }
+      const std::size_t size = bytes.size();
+      bytes.resize(size + block);
+      z.next_out = reinterpret_cast<Bytef*>(bytes.data() + size);
+      z.avail_out = block;
+      const int status = inflate(&z, Z_NO_FLUSH);
+      take(size + block - z.avail_out);
+      input.require(status == Z_OK || status == Z_STREAM_END, "damaged gzip data (", z.msg ? z.msg : "?",
+                    ")");
+      inside = status == Z_OK;
+    }
+  input.require(!inside, "the gzip data ends too early");
   return bytes;
 }
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <random>
+
 #include "data_files.h"
 #include "polyhead/core/error.h"
 
@@ -119,6 +121,33 @@ TEST(ReadLines, NoticesDamagedGzip) {
   const TemporaryFile file("damaged.gz", bytes);
   EXPECT_THAT(message_of<DataError>([&] { read_lines(file.path()); }),
               StartsWith("data file " + file.path() + ": damaged gzip data ("));
+}
+
+TEST(ReadLines, NoticesWhatFollowsGzip) {
+  const std::string first = gzip("a\n"), second = gzip("b\n");
+  for (const std::string& rest :
+       {std::string("text"), "\x20" + second.substr(1), std::string(3, '\0') + "x"}) {
+    const TemporaryFile file("followed.gz", first + rest);
+    EXPECT_EQ(message_of<DataError>([&] { read_lines(file.path()); }),
+              "data file " + file.path() + ": something that is no gzip follows the gzip data");
+  }
+  std::string damaged = second;
+  damaged[1] = 'x';
+  const TemporaryFile file("followed.gz", first + damaged);
+  EXPECT_EQ(message_of<DataError>([&] { read_lines(file.path()); }),
+            "data file " + file.path() + ": damaged gzip data (incorrect header check)");
+  EXPECT_THAT(
+      read_lines(TemporaryFile("padded.gz", first + std::string(1000, '\0') + second + '\0').path()).lines,
+      ElementsAre("a", "b"));
+}
+
+TEST(ReadLines, ReadsGzipOfManyBlocks) {
+  std::mt19937 random(1);
+  std::string text(2'500'000, ' ');
+  for (char& letter : text) letter = static_cast<char>('a' + random() % 23);
+  const TemporaryFile file("blocks.gz", gzip(text) + gzip("\nb"));
+  ASSERT_GT(file.bytes().size(), std::size_t{1} << 20U);
+  EXPECT_EQ(read_bytes(file.path()), text + "\nb");
 }
 
 }  // namespace
