@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "polyhead/core/error.h"
@@ -21,6 +22,8 @@ namespace {
 /// One call may transfer no more than this; also keeps signals from waiting long.
 constexpr std::size_t chunk = std::size_t{1} << 26;
 constexpr std::string_view temporary_mark = ".tmp-";
+/// For another process to replace a file; one that hangs or was stopped never will.
+constexpr std::chrono::seconds writer_patience{5};
 
 /// The result of a system call, made again when a signal interrupts it.
 template <class Call>
@@ -66,8 +69,7 @@ class Temporary {
     // Without O_NONBLOCK, opening a pipe that nobody reads waits for ever.
     auto file = std::make_unique<File>(temporary_, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666, path_);
     require<FileError>(S_ISREG(status_of(*file).st_mode), temporary_, ": is in the way, not a regular file");
-    // Where the file system has no locks, one writer at a time is up to the user.
-    retry([&] { return ::flock(file->id(), LOCK_EX); });
+    require<FileError>(file->lock(writer_patience), path_, ": is being written by another process");
     return file;
   }
   bool is_still_named() const {
@@ -135,9 +137,7 @@ class TemporaryFolder {
  private:
   std::unique_ptr<File> locked(const std::string& folder) const {
     auto file = std::make_unique<File>(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, path_);
-    // Where the file system has no locks, one writer at a time is up to the user.
-    require<FileError>(::flock(file->id(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK, path_,
-                       ": is being written by another process");
+    require<FileError>(file->lock(std::chrono::seconds(0)), path_, ": is being written by another process");
     return file;
   }
   void clear() const {
@@ -188,6 +188,15 @@ void File::sync() {
 
 void File::truncate(std::int64_t size) {
   if (retry([&] { return ::ftruncate(id_, size); }) < 0) fail(name_, "truncate", errno);
+}
+
+bool File::lock(std::chrono::milliseconds patience) const {
+  constexpr std::chrono::milliseconds pause{10};
+  for (auto left = patience; ::flock(id_, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK; left -= pause) {
+    if (left <= left.zero()) return false;
+    std::this_thread::sleep_for(pause);
+  }
+  return true;
 }
 
 void File::close() {

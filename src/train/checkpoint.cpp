@@ -66,7 +66,8 @@ const NamedArray* find(std::span<const NamedArray> arrays, std::string_view path
   return found == arrays.end() ? nullptr : &*found;
 }
 
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint,
+                      const std::function<void()>& before_writing) {
   const std::lock_guard lock(hdf5_mutex());
   std::unique_ptr<hdf5::Writer> writer;
   const std::span<std::byte> image = naming(path, [&] {
@@ -79,6 +80,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   });
   const std::string header = checkpoint_header(image.subspan(checkpoint_header_size));
   std::memcpy(image.data(), header.data(), header.size());
+  if (before_writing) before_writing();
   replace_file(path, image);
 }
 

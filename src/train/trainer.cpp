@@ -9,19 +9,21 @@
 #include "finite.h"
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/clock.h"
+#include "polyhead/core/folder_lock.h"
 #include "polyhead/core/memory.h"
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/model_file.h"
 #include "polyhead/train/run_folder.h"
 #include "polyhead/train/training_data.h"
 #include "retention.h"
-#include "run_lock.h"
 #include "run_log.h"
 #include "start.h"
 #include "trainer_state.h"
 
 namespace polyhead::train {
 namespace {
+
+constexpr const char* doing = "trained";  // with its folder
 
 /// Learned gates folded into the weights of a model while this lives, as whoever uses it will find them.
 class FoldedGates {
@@ -49,7 +51,7 @@ class Trainer {
  public:
   /// `lock` is that of the folder where it holds a run already, else null.
   Trainer(const Config& config, const TrainOptions& options, Observer& observer, const Checkpoint* resumed,
-          const Checkpoint* initial, std::unique_ptr<RunLock> lock);
+          const Checkpoint* initial, std::unique_ptr<FolderLock> lock);
   TrainResult run();
 
  private:
@@ -76,7 +78,7 @@ class Trainer {
   const TrainOptions& options_;
   Observer& observer_;
   RunFolder folder_;
-  std::unique_ptr<RunLock> lock_;  ///< null until there is a folder
+  std::unique_ptr<FolderLock> lock_;  ///< null until there is a folder
   TrainingData data_;
   std::optional<data::ParallelText> validation_text_;
   std::optional<Validation> validation_;
@@ -95,7 +97,7 @@ class Trainer {
 };
 
 Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& observer,
-                 const Checkpoint* resumed, const Checkpoint* initial, std::unique_ptr<RunLock> lock)
+                 const Checkpoint* resumed, const Checkpoint* initial, std::unique_ptr<FolderLock> lock)
     : config_(config),
       options_(options),
       observer_(observer),
@@ -146,9 +148,10 @@ void Trainer::restore(const Checkpoint& resumed) {
 }
 
 void Trainer::open_folder() {
+  if (lock_) lock_->require_in_place();
   folder_.create();
   if (!lock_) {
-    lock_ = std::make_unique<RunLock>(folder_.path());
+    lock_ = std::make_unique<FolderLock>(folder_.path(), doing);
     require_no_run(folder_);  // another process may have begun one meanwhile
   }
   folder_.open(config::dump(config_));
@@ -302,6 +305,7 @@ bool Trainer::may_fail(const Work& work) {
     work();
     return true;
   } catch (const FileError& error) {
+    lock_->require_in_place();  // without its folder training cannot go on
     if (ending_ || config_.checkpoint.on_error == OnError::stop) throw;
     observer_.message(concat(error.what(), "; training goes on (checkpoint.on_error)"));
     return false;
@@ -310,6 +314,7 @@ bool Trainer::may_fail(const Work& work) {
 
 /// Says only once of lines in a row that they could not be written.
 void Trainer::log(const std::function<void(RunLog&)>& write) {
+  lock_->require_in_place();
   if (!log_failed_) {
     log_failed_ = !may_fail([&] { write(*log_); });
     return;
@@ -327,11 +332,13 @@ void Trainer::save(bool due) {
   const auto scheduled = state_.scheduled;
   state_.checkpoint(due, config_.training.keep_last);
   const std::string path = checkpoint_path(folder_.checkpoints(), state_.step);
+  const auto check_folder = [&] { lock_->require_in_place(); };
   const bool saved = may_fail([&] {
-    write_checkpoint(path, snapshot());
+    write_checkpoint(path, snapshot(), check_folder);
     saved_step_ = state_.step;
     observer_.saved(path);
     log_->sync();
+    check_folder();
     remove_old_checkpoints(folder_.checkpoints(), state_);
   });
   // The older ones stay instead.
@@ -343,8 +350,8 @@ void Trainer::save(bool due) {
 TrainResult train(const Config& config, const TrainOptions& options, Observer& observer) {
   const RunFolder folder(options.folder);
   if (!options.resume) require_no_run(folder);
-  std::unique_ptr<RunLock> lock;
-  if (folder.exists()) lock = std::make_unique<RunLock>(folder.path());
+  std::unique_ptr<FolderLock> lock;
+  if (folder.exists()) lock = std::make_unique<FolderLock>(folder.path(), doing);
   std::optional<Checkpoint> resumed, initial;
   if (options.resume) resumed = resume_point(config, folder, observer);
   if (!resumed && config.training.initial_checkpoint) initial = initial_checkpoint(config, observer);

@@ -132,6 +132,21 @@ TEST_F(FileTest, IsReplacedByOneAfterTheOther) {
   EXPECT_THAT(names(), ElementsAre("shared"));
 }
 
+TEST_F(FileTest, AWriterWaitsForAnotherButNotForEver) {
+  File held(path("a.tmp-polyhead"), O_WRONLY | O_CREAT);
+  ASSERT_TRUE(held.lock(std::chrono::seconds(0)));
+  EXPECT_EQ(error([&] { replace_file(path("a"), "x"); }),
+            path("a") + ": is being written by another process");
+  EXPECT_THAT(names(), ElementsAre("a.tmp-polyhead")) << "which is the other's";
+  std::thread end([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    held.close();
+  });
+  replace_file(path("a"), "x");
+  end.join();
+  EXPECT_EQ(text(path("a")), "x");
+}
+
 TEST_F(FileTest, TemporariesOfSomeNamesAreRemoved) {
   for (const char* name : {"a.h5.tmp-polyhead", "a.h5.tmp-77", "b.tmp-polyhead", "a.h5", "tmp"})
     std::ofstream(path(name)) << "x";

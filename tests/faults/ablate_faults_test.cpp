@@ -78,6 +78,51 @@ TEST(AblateFaults, OfTheDiskAreErrorsAndTheNextTimeGoesOn) {
   }
 }
 
+/// An ablation of a cell that does not end, under way.
+Process endless(const std::string& folder) {
+  Arguments arguments = ablation(folder);
+  arguments.insert(arguments.end(), {"--set", "training.max_steps=1000000"});
+  return Process(arguments);
+}
+
+bool trains(const std::string& folder) {
+  for (const std::string& file : files_in(folder))
+    if (file.ends_with("/train.jsonl") && !read_text(folder + "/" + file).empty()) return true;
+  return false;
+}
+
+TEST(AblateFaults, AFolderThatIsMovedIsNamed) {
+  const std::string folder = fresh_path("ablation"), moved = fresh_path("moved");
+  Process process = endless(folder);
+  ASSERT_TRUE(wait_for(process, [&] { return trains(folder); })) << process.wait().err;
+  fs::rename(folder, moved);
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.err,
+              ::testing::EndsWith("polyhead: " + folder + ": was moved or removed while it was run\n"));
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+TEST(AblateFaults, AFolderThatAnotherProcessRunsInsteadIsItsOwn) {
+  const std::string folder = fresh_path("ablation"), moved = fresh_path("moved");
+  Process process = endless(folder);
+  ASSERT_TRUE(wait_for(process, [&] { return trains(folder); })) << process.wait().err;
+  process.signal(SIGSTOP);
+  fs::rename(folder, moved);
+  const Outcome second = run(ablation(folder));
+  ASSERT_EQ(second.status, 0) << second.err;
+  const std::vector<std::string> files = files_in(folder);
+  process.signal(SIGCONT);
+  const Outcome outcome = process.wait();
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err,
+              ::testing::EndsWith("polyhead: " + folder + ": was moved or replaced while it was run\n"));
+  EXPECT_EQ(files_in(folder), files);
+  EXPECT_EQ(timeless_rows(folder), timeless_rows(whole().folder));
+  EXPECT_FALSE(fs::exists(moved + "/results.jsonl"));
+}
+
 TEST(AblateKills, LoseNoCell) {
   const auto size = static_cast<unsigned>(whole().outcome.calls.size());
   std::mt19937 random(3);

@@ -18,6 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::int64_t last_step = 12;
 
@@ -230,8 +231,34 @@ TEST(TrainingFaults, AFolderThatIsRemovedWhileTrainingIsNamed) {
   while (fs::exists(out)) fs::remove_all(out, ignored);  // while files are made in it
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.status, 4) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + out + "/checkpoints"));
-  EXPECT_THAT(outcome.err, HasSubstr("No such file or directory"));
+  EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + out));
+  EXPECT_THAT(outcome.err, ::testing::AnyOf(HasSubstr(": was moved or removed while it was trained\n"),
+                                            HasSubstr("No such file or directory\n")))
+      << "of which the second is said while the folder is still there";
+}
+
+TEST(TrainingFaults, AFolderThatAnotherProcessTrainsInsteadIsItsOwn) {
+  for (const Arguments& more :
+       {Arguments{}, Arguments{"--set", "checkpoint.on_error=continue", "--set", "training.keep_last=1"}}) {
+    const std::string out = fresh_path("run"), moved = fresh_path("moved");
+    Arguments long_training = training(out, more);
+    long_training.insert(long_training.end(), {"--set", "training.max_steps=1000000", "--set", "seed=7"});
+    Process process(long_training);
+    ASSERT_TRUE(wait_for(process, [&] { return newest_step(out) > 0; })) << process.wait().err;
+    process.signal(SIGSTOP);
+    fs::rename(out, moved);
+    ASSERT_EQ(run(training(out)).status, 0);
+    const std::vector<std::string> files = files_in(out);
+    process.signal(SIGCONT);
+    const Outcome outcome = process.wait();
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_THAT(outcome.err,
+                ::testing::EndsWith("polyhead: " + out + ": was moved or replaced while it was trained\n"));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("training goes on")));
+    EXPECT_EQ(files_in(out), files);
+    expect_same_end(out);
+    expect_whole_checkpoints(moved, "");
+  }
 }
 
 TEST(TrainingFaults, AFolderInPlaceOfAFileIsNamed) {

@@ -280,7 +280,7 @@ TEST(Ablate, TellsItsCellsToSaveWhenItIsInterrupted) {
   ASSERT_TRUE(two_cells_train(process, folder)) << process.wait().err;
   const Outcome second = run(ablate(experiment_file(), folder, {"--set", "training.max_steps=1000000"}));
   EXPECT_EQ(second.status, 4);
-  EXPECT_THAT(second.err, HasSubstr("another process runs this experiment"));
+  EXPECT_THAT(second.err, HasSubstr(folder + ": is being run by another process"));
   process.signal(SIGTERM);
   const Outcome outcome = process.wait();
   EXPECT_EQ(outcome.status, 128 + SIGTERM) << outcome.err;

@@ -362,5 +362,14 @@ TEST_F(CheckpointTest, FindsTheLatestThatCanBeRead) {
             path("file") + ": cannot list: Not a directory");
 }
 
+TEST_F(CheckpointTest, IsNotWrittenWhereItsWriterForbidsItAtLast) {
+  const auto forbid = [&] {
+    EXPECT_TRUE(names().empty());
+    throw FileError("no");
+  };
+  EXPECT_EQ(file_error([&] { write_checkpoint(path("a.h5"), example(), forbid); }), "no");
+  EXPECT_TRUE(names().empty());
+}
+
 }  // namespace
 }  // namespace polyhead::train

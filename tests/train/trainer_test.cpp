@@ -10,12 +10,12 @@
 #include <limits>
 
 #include "polyhead/config/yaml.h"
+#include "polyhead/core/folder_lock.h"
 #include "polyhead/train/average.h"
 #include "polyhead/train/checkpoint.h"
 #include "polyhead/train/model_file.h"
 #include "polyhead/train/run_folder.h"
 #include "support/check_op.h"
-#include "train/run_lock.h"
 #include "train/trainer_state.h"
 
 namespace polyhead::train {
@@ -293,7 +293,7 @@ TEST_F(TrainerTest, NoCheckpointHoldsWhatIsNotFinite) {
 TEST_F(TrainerTest, IsAloneInItsFolder) {
   run("locked", {"training.max_steps=4"});
   {
-    const RunLock lock(path("locked"));
+    const FolderLock lock(path("locked"), "trained");
     EXPECT_EQ(testing::error_of([&] { run("locked", {}, true); }),
               path("locked") + ": is being trained by another process");
   }

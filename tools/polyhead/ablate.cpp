@@ -1,10 +1,6 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -19,6 +15,7 @@
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/error.h"
 #include "polyhead/core/file.h"
+#include "polyhead/core/folder_lock.h"
 #include "polyhead/core/parallel.h"
 #include "polyhead/experiment/files.h"
 #include "polyhead/experiment/summary.h"
@@ -32,30 +29,6 @@ struct AblateOptions {
   std::vector<std::string> overrides;
   int jobs = 1;
   bool dry_run = false;
-};
-
-/// Keeps a folder to one process, and to the processes that it started: they have the descriptor too, so that the lock lasts
-/// until all of them have ended.
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& folder) : id_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY)) {
-    require<FileError>(id_ >= 0, folder,
-                       ": cannot open the folder: ", std::generic_category().message(errno));
-    // The children of a killed process are gone a moment after it.
-    for (int tries = 0; ::flock(id_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++tries) {
-      if (tries == 10) {
-        ::close(id_);
-        throw FileError(folder + ": another process runs this experiment");
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-  }
-  ~FolderLock() { ::close(id_); }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
- private:
-  int id_;
 };
 
 std::string state_of(const experiment::Cell& cell, const experiment::Results& results,
@@ -152,7 +125,7 @@ int processors() { return static_cast<int>(std::max(1U, std::thread::hardware_co
 
 /// Writes the tables and their figures, and prints them. The exit status is `status` where nobody asked to stop meanwhile.
 int summarise(const experiment::Experiment& experiment, const Ablation& ablation, const std::string& folder,
-              int threads, int status) {
+              const FolderLock& lock, int threads, int status) {
   std::vector<experiment::Group> groups = summarize(experiment, ablation.plan(), ablation.results());
   const bool none = std::all_of(groups.begin(), groups.end(), [](const experiment::Group& group) {
     return group.finished + group.diverged + group.failed == 0;
@@ -161,6 +134,7 @@ int summarise(const experiment::Experiment& experiment, const Ablation& ablation
   const std::string note = add_bootstrap(groups, experiment, ablation.plan(), ablation.results(), folder,
                                          threads, [] { return signal_received() != 0; });
   const std::string summary = summary_text(experiment, groups, note);
+  lock.require_in_place();
   replace_file(folder + "/summary.jsonl", experiment::summary_jsonl(groups));
   replace_file(folder + "/summary.txt", summary);
   write_output("", summary);
@@ -188,12 +162,12 @@ int run_ablate(const AblateOptions& o) {
   }
   watch_signals();
   make_folder(folder);
-  const FolderLock lock(folder);
+  const FolderLock lock(folder, "run", FolderLock::Holder::process_and_children);
   remove_temporaries(folder);
   replace_file(folder + "/experiment.yaml", experiment::dump(experiment));
-  Ablation ablation(experiment, plan, folder, jobs, signal_received);
+  Ablation ablation(experiment, plan, folder, lock, jobs, signal_received);
   const int status = ablation.run();
-  return summarise(experiment, ablation, folder, jobs, status);
+  return summarise(experiment, ablation, folder, lock, jobs, status);
 }
 
 }  // namespace

@@ -80,11 +80,12 @@ std::vector<std::string> others_lines(const experiment::Results::Others& others,
 }
 
 Ablation::Ablation(const experiment::Experiment& experiment, const experiment::Plan& plan, std::string folder,
-                   int jobs, int (*signal)())
+                   const FolderLock& lock, int jobs, int (*signal)())
     : experiment_(experiment),
       plan_(plan),
       folder_(std::move(folder)),
       base_(experiment::base_id(experiment)),
+      lock_(lock),
       jobs_(static_cast<std::size_t>(jobs)),
       signal_(signal),
       results_(folder_),
@@ -130,6 +131,7 @@ std::vector<Cell> Ablation::missing() {
 
 void Ablation::run_missing() {
   while (!running_.empty() || (!queue_.empty() && stopped_by_ == 0)) {
+    lock_.require_in_place();  // else cells, which go with this, would write into another experiment's folder
     while (stopped_by_ == 0 && running_.size() < jobs_ && !queue_.empty()) {
       const Cell cell = std::move(queue_.back());
       queue_.pop_back();
@@ -252,6 +254,7 @@ void Ablation::stop(int number) {
 
 void Ablation::save() const {
   const auto rows = results_.rows(plan_.cells, base_, experiment_.config.evaluation);
+  lock_.require_in_place();
   if (experiment::to_jsonl(rows) != read_text(folder_ + "/results.jsonl")) results_.write(rows);
 }
 

@@ -8,6 +8,7 @@
 
 #include "child.h"
 #include "polyhead/core/clock.h"
+#include "polyhead/core/folder_lock.h"
 #include "polyhead/experiment/results.h"
 #include "polyhead/experiment/workload.h"
 
@@ -19,9 +20,9 @@ std::vector<std::string> others_lines(const experiment::Results::Others& others,
 /// Runs the cells of an experiment side by side, each in processes of its own, and keeps what comes of them.
 class Ablation {
  public:
-  /// `signal` gives the signal that asks to stop, 0 while there is none.
+  /// `lock` is that of the folder. `signal` gives the signal that asks to stop, 0 while there is none.
   Ablation(const experiment::Experiment& experiment, const experiment::Plan& plan, std::string folder,
-           int jobs, int (*signal)());
+           const FolderLock& lock, int jobs, int (*signal)());
 
   /// Runs what is missing. The exit status: 128 + the signal that stopped it, that of the first cell that failed, or 0.
   int run();
@@ -61,6 +62,7 @@ class Ablation {
   const experiment::Experiment& experiment_;
   experiment::Plan plan_;
   std::string folder_, base_;
+  const FolderLock& lock_;
   std::size_t jobs_;
   int (*signal_)();
   experiment::Results results_;

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,6 +31,10 @@ class File {
   /// Until the bytes are where a power failure leaves them.
   void sync();
   void truncate(std::int64_t size);
+  /// Locks it against other processes, and against this one where it has opened the file again (flock(2)), until it is closed.
+  /// Whether that was done within `patience`; it is where the file system has no locks: one process at a time is up to the
+  /// user there.
+  bool lock(std::chrono::milliseconds patience) const;
   /// To be told of what closing finds wrong; does nothing the second time.
   void close();
 
@@ -40,7 +45,7 @@ class File {
 
 /// Replaces `path` by a file of `bytes`, or leaves it as it was: written beside it, to `path`.tmp-polyhead, synced, renamed,
 /// and the folder synced. No temporary file is left, unless the process is killed; the next call for `path` then takes it
-/// over. Two processes that replace one file do so one after the other.
+/// over. Two processes that replace one file do so one after the other; one that would wait for more than a few seconds throws.
 void replace_file(const std::string& path, std::span<const std::byte> bytes);
 inline void replace_file(const std::string& path, std::string_view text) {
   replace_file(path, std::as_bytes(std::span(text)));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -38,7 +39,7 @@ const NamedArray* find(std::span<const NamedArray> arrays, std::string_view path
 /// `path`.tmp-polyhead, synced, renamed. Equal content gives equal bytes. Throws FileError, and leaves
 /// neither a change nor a temporary file, when the file cannot be written; also when a path is used twice or
 /// cannot name a dataset, `values` are not as many as `shape` says or not finite, or read_checkpoint() would refuse it
-/// otherwise.
+/// otherwise. `before_writing`, where there is one, is called when the file has been made in memory, and nothing of it written.
 ///
 /// The file is HDF5 after a user block of 512 bytes, text padded with zeros:
 ///     polyhead checkpoint
@@ -48,7 +49,8 @@ const NamedArray* find(std::span<const NamedArray> arrays, std::string_view path
 /// Groups /parameters, /ema, /optimizer/first_moment, /optimizer/second_moment of float32 datasets; /trainer
 /// with attributes step and epoch (int64) and dataset state (JSON text); /config (YAML text); /vocabulary
 /// (uint8).
-void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint,
+                      const std::function<void()>& before_writing = {});
 
 /// Reads a checkpoint, whoever made it: its content is read without the HDF5 library (hdf5_reader.h), opens no other file
 /// and is checked as a whole. Throws FileError when the file is missing, no regular file, no checkpoint, of another version,
