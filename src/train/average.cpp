@@ -60,9 +60,7 @@ TrainerState newest_state(const std::string& run, const std::string& folder) {
   require<FileError>(latest.skipped.empty(), latest.skipped.empty() ? "" : latest.skipped.front());
   require<FileError>(latest.checkpoint.has_value(), run, ": no checkpoint in ", folder,
                      ", expected step-*.h5");
-  TrainerState state = TrainerState::parse(latest.checkpoint->state, latest.path);
-  state.step = latest.checkpoint->step;
-  return state;
+  return state_of(*latest.checkpoint);
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ std::mutex& hdf5_mutex() {
   return mutex;
 }
 
-/// Runs `action`, naming `path` in its FileErrors.
-template <class Action>
+/// Runs `action`, whose FileErrors become an E that names `path`.
+template <class E = FileError, class Action>
 auto naming(const std::string& path, const Action& action) {
   try {
     return action();
   } catch (const FileError& error) {
-    throw FileError(concat(path, ": ", error.what()));
+    throw E(concat(path, ": ", error.what()));
   }
 }
 
@@ -87,12 +87,20 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint,
 Checkpoint read_checkpoint(const std::string& path) {
   check_size(path);
   const std::vector<std::byte> file = read_file(path);
-  return naming(path, [&] {
+  naming(path, [&] { check_version(file); });
+  return naming<DamagedCheckpoint>(path, [&] {
     verify_checkpoint(file);
     Checkpoint checkpoint = parse_checkpoint(file);
     checkpoint.path = path;
     return checkpoint;
   });
+}
+
+Checkpoint read_checkpoint(const CheckpointFile& file) {
+  Checkpoint checkpoint = read_checkpoint(file.path);
+  require<FileError>(checkpoint.step == file.step, file.path, ": is of step ", checkpoint.step, ", expected ",
+                     file.step, " as its name says");
+  return checkpoint;
 }
 
 std::string checkpoint_path(const std::string& folder, std::int64_t step) {
@@ -122,10 +130,10 @@ LatestCheckpoint latest_valid_checkpoint(const std::string& folder) {
   std::vector<CheckpointFile> files = list_checkpoints(folder);
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     try {
-      latest.checkpoint = read_checkpoint(file->path);
+      latest.checkpoint = read_checkpoint(*file);
       latest.path = file->path;
       break;
-    } catch (const FileError& error) {
+    } catch (const DamagedCheckpoint& error) {
       latest.skipped.emplace_back(error.what());
     }
   }

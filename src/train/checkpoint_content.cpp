@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "polyhead/core/unicode.h"
 #include "train/digest.h"
 #include "train/hdf5_reader.h"
+#include "train/trainer_state.h"
 
 namespace polyhead::train {
 namespace {
@@ -37,6 +39,11 @@ std::int64_t header_number(std::string_view text, std::string_view label) {
   return value;
 }
 
+/// As much of the header as `file` has.
+std::string_view header_of(std::span<const std::byte> file) {
+  return {reinterpret_cast<const char*>(file.data()), std::min(file.size(), checkpoint_header_size)};
+}
+
 void check_values(const char* group, const NamedArray& array) {
   const auto bad = std::find_if_not(array.values.begin(), array.values.end(),
                                     [](float value) { return std::isfinite(value); });
@@ -44,35 +51,61 @@ void check_values(const char* group, const NamedArray& array) {
                      bad - array.values.begin(), " is not finite");
 }
 
+/// Means of squares.
+void check_second_moment(const NamedArray& array) {
+  const auto bad =
+      std::find_if(array.values.begin(), array.values.end(), [](float value) { return value < 0; });
+  require<FileError>(bad == array.values.end(), "/optimizer/second_moment/", array.path, ": value ",
+                     bad - array.values.begin(), " is negative");
+}
+
 void check_count(const char* name, std::int64_t count) {
   constexpr std::int64_t most = 1'000'000'000'000'000;
   require<FileError>(count >= 0 && count <= most, "/trainer: ", name, " ", count, ", expected 0 to ", most);
 }
 
-void check_state(const std::string& state) {
+/// A JSON object that names nothing twice.
+nlohmann::json checked_json(const std::string& state) {
   constexpr std::size_t longest = 1 << 20;
   constexpr int deepest = 32;
   require<FileError>(state.size() <= longest, "/trainer/state: ", state.size(), " bytes, expected at most ",
                      longest);
-  const auto check_depth = [=](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+  using Event = nlohmann::json::parse_event_t;
+  std::array<std::set<std::string>, deepest + 2> keys;  // by depth, of the objects that are open
+  const auto check = [&](int depth, Event event, const nlohmann::json& parsed) {
     require<FileError>(depth <= deepest, "/trainer/state: more than ", deepest, " levels deep");
+    if (event == Event::object_start) keys.at(static_cast<std::size_t>(depth) + 1).clear();
+    if (event == Event::key)
+      require<FileError>(keys.at(static_cast<std::size_t>(depth)).insert(parsed.get<std::string>()).second,
+                         "/trainer/state: ", parsed.dump().substr(0, 40), " is there twice");
     return true;
   };
-  bool is_object = false;
+  nlohmann::json json;
   try {
-    is_object = nlohmann::json::parse(state, check_depth).is_object();
+    json = nlohmann::json::parse(state, check);
   } catch (const nlohmann::json::exception&) {
   }
-  require<FileError>(is_object, "/trainer/state: expected a JSON object");
+  require<FileError>(json.is_object(), "/trainer/state: expected a JSON object");
+  return json;
+}
+
+void check_state(const Checkpoint& checkpoint) {
+  // One that no training wrote may tell nothing of it.
+  if (!checked_json(checkpoint.state).contains("step")) return;
+  const TrainerState state = TrainerState::parse(checkpoint.state);
+  require<FileError>(state.step == checkpoint.step && state.epoch == checkpoint.epoch,
+                     "/trainer/state: step ", state.step, " and epoch ", state.epoch, ", expected ",
+                     checkpoint.step, " and ", checkpoint.epoch, " as of /trainer");
 }
 
 /// What is true of every checkpoint, whoever wrote it.
 void check_all(const Checkpoint& checkpoint) {
   for (const ArrayGroup& group : array_groups)
     for (const NamedArray& array : checkpoint.*group.arrays) check_values(group.path, array);
+  for (const NamedArray& array : checkpoint.second_moment) check_second_moment(array);
   check_count("step", checkpoint.step);
   check_count("epoch", checkpoint.epoch);
-  check_state(checkpoint.state);
+  check_state(checkpoint);
   require<FileError>(unicode::is_valid(checkpoint.config), "/config: expected UTF-8");
 }
 
@@ -120,17 +153,20 @@ std::string checkpoint_header(std::span<const std::byte> content) {
   return text;
 }
 
+void check_version(std::span<const std::byte> file) {
+  const std::string_view text = header_of(file);
+  const std::int64_t version = header_number(text, "\nversion ");
+  require<FileError>(!text.starts_with(magic) || version < 0 || version == format_version,
+                     "has format version ", version, ", expected ", format_version);
+}
+
 void verify_checkpoint(std::span<const std::byte> file) {
   require<FileError>(!file.empty(), "is empty, expected a checkpoint");
-  const std::string_view text(reinterpret_cast<const char*>(file.data()),
-                              std::min(file.size(), checkpoint_header_size));
+  const std::string_view text = header_of(file);
   require<FileError>(text.starts_with(magic.substr(0, text.size())),
                      "is not a polyhead checkpoint (or its first line is damaged)");
   require<FileError>(text.size() == checkpoint_header_size, "is truncated: has ", file.size(),
                      " bytes, expected a header of ", checkpoint_header_size);
-  const std::int64_t version = header_number(text, "\nversion ");
-  require<FileError>(version == format_version, "has format version ", version, ", expected ",
-                     format_version);
   const std::int64_t length = header_number(text, "\nlength ");
   const auto content = file.subspan(checkpoint_header_size);
   const auto size = static_cast<std::int64_t>(content.size());

@@ -16,7 +16,10 @@ inline constexpr std::size_t checkpoint_header_size = 512;
 /// The header of a checkpoint with `content`.
 std::string checkpoint_header(std::span<const std::byte> content);
 
-/// Throws unless `file` begins with the header of what follows it.
+/// Throws when `file` has a header of another format version.
+void check_version(std::span<const std::byte> file);
+
+/// Throws unless `file`, which check_version() let pass, begins with the header of what follows it.
 void verify_checkpoint(std::span<const std::byte> file);
 
 /// Writes groups, arrays and texts.

@@ -77,16 +77,16 @@ OpenedCheckpoint open_checkpoint(const std::string& run_or_checkpoint) {
   require<FileError>(latest.checkpoint.has_value(), latest.skipped.empty() ? "" : latest.skipped.front());
   OpenedCheckpoint opened{latest.path, std::move(*latest.checkpoint),
                           latest.skipped.empty() ? "" : latest.skipped.front()};
-  const TrainerState state = TrainerState::parse(opened.checkpoint.state, opened.path);
+  const TrainerState state = state_of(opened.checkpoint);
   for (const TrainerState::Scored& best : state.best) {
     const std::string path = checkpoint_path(folder, best.step);
     if (path == opened.path) break;
     if (!std::filesystem::exists(path)) continue;
     try {
-      opened.checkpoint = read_checkpoint(path);
+      opened.checkpoint = read_checkpoint(CheckpointFile{best.step, path});
       opened.path = path;
       break;
-    } catch (const FileError& error) {
+    } catch (const DamagedCheckpoint& error) {
       opened.damaged += concat(opened.damaged.empty() ? "" : "; ", error.what());
     }
   }

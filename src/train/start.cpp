@@ -25,6 +25,10 @@ void require_no_run(const RunFolder& folder) {
 std::optional<Checkpoint> resume_point(const Config& config, const RunFolder& folder, Observer& observer) {
   LatestCheckpoint latest = latest_valid_checkpoint(folder.checkpoints());
   for (const std::string& reason : latest.skipped) observer.message("skipped: " + reason);
+  require<FileError>(
+      latest.checkpoint || latest.skipped.empty(), folder.path(),
+      ": no checkpoint can be resumed from: ", latest.skipped.empty() ? "" : latest.skipped.front(),
+      "; to train from the start, move ", folder.checkpoints(), "/step-*.h5 away");
   if (!latest.checkpoint) {
     observer.message(concat(folder.path(), ": no checkpoint to resume from, training from the start"));
     return std::nullopt;

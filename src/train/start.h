@@ -11,8 +11,9 @@ namespace polyhead::train {
 /// Throws FileError when the folder holds a run.
 void require_no_run(const RunFolder& folder);
 
-/// The newest checkpoint of a run that goes on; none when there is none that can be read. Throws Error when a setting
-/// changed that is neither limit nor interval.
+/// The newest checkpoint of a run that goes on which is not damaged; none when the run has no checkpoint. Throws FileError
+/// when all are damaged or one cannot be read for another reason, Error when a setting changed that is neither limit nor
+/// interval.
 std::optional<Checkpoint> resume_point(const Config& config, const RunFolder& folder, Observer& observer);
 
 /// The checkpoint that training.initial_checkpoint names. Throws Error when the configuration asks for other tokenizers

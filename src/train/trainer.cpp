@@ -128,8 +128,8 @@ Trainer::Trainer(const Config& config, const TrainOptions& options, Observer& ob
 
 void Trainer::restore(const Checkpoint& resumed) {
   const nn::ParameterStore& store = model_.parameters();
-  const std::string path = checkpoint_path(folder_.checkpoints(), resumed.step);
-  TrainerState read = TrainerState::parse(resumed.state, path);
+  const std::string& path = resumed.path;
+  TrainerState read = state_of(resumed);
   require<DataError>(read.corpus == state_.corpus, path,
                      ": the training data are not those that the run began with");
   state_ = std::move(read);

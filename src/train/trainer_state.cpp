@@ -11,6 +11,35 @@ namespace polyhead::train {
 
 using nlohmann::json;
 
+namespace {
+
+template <class... Expected>
+[[noreturn]] void refuse(const char* key, const json& value, const Expected&... expected) {
+  throw FileError(
+      concat("/trainer/state: ", key, ' ', value.dump().substr(0, 40), ", expected ", expected...));
+}
+
+std::int64_t count_of(const char* key, const json& value, std::int64_t most = 1'000'000'000'000'000) {
+  if (!value.is_number_integer() || value < 0 || value > most)
+    refuse(key, value, "an integer of 0 to ", most);
+  return value.get<std::int64_t>();
+}
+
+double not_negative(const char* key, const json& value) {
+  if (!value.is_number() || value < 0) refuse(key, value, "a number of at least 0");
+  return value.get<double>();
+}
+
+/// Steps up to `last`, ascending.
+std::vector<std::int64_t> steps_of(const char* key, const json& value, std::int64_t last) {
+  std::vector<std::int64_t> steps;
+  for (const json& step : value) steps.push_back(count_of(key, step, last));
+  if (!std::is_sorted(steps.begin(), steps.end())) refuse(key, value, "ascending steps");
+  return steps;
+}
+
+}  // namespace
+
 bool TrainerState::record(double score, bool lower_is_better, int keep) {
   const auto better = [&](const Scored& a, const Scored& b) {
     return lower_is_better ? a.score < b.score : a.score > b.score;
@@ -57,37 +86,40 @@ std::string TrainerState::dump() const {
       .dump();
 }
 
-TrainerState TrainerState::parse(const std::string& text, const std::string& path) {
-  const auto count = [&](const json& value) {
-    constexpr std::int64_t most = 1'000'000'000'000'000;
-    require<FileError>(value.is_number_integer() && value >= 0 && value <= most, path,
-                       ": /trainer/state cannot be read: ", value.dump().substr(0, 40),
-                       ", expected an integer of 0 to ", most);
-    return value.get<std::int64_t>();
-  };
+TrainerState TrainerState::parse(const std::string& text) {
   try {
-    const json j = json::parse(text);
-    TrainerState state{.step = count(j.at("step")),
-                       .epoch = count(j.at("epoch")),
-                       .batch = count(j.at("batch")),
-                       .seconds = j.at("seconds"),
+    const json j = json::parse(text), &s = j.at("schedule"), &factor = s.at("factor");
+    const auto count_at = [&](const char* key) { return count_of(key, j.at(key)); };
+    if (!factor.is_number() || factor < 0 || factor > 1) refuse("factor", factor, "a number of 0 to 1");
+    TrainerState state{.step = count_at("step"),
+                       .epoch = count_at("epoch"),
+                       .batch = count_at("batch"),
+                       .seconds = not_negative("seconds", j.at("seconds")),
                        .best = {},
                        .scheduled = {},
-                       .validations_without_best = count(j.at("validations_without_best")),
+                       .validations_without_best = count_at("validations_without_best"),
                        .schedule = {},
                        .corpus = j.at("corpus")};
-    for (const json& s : j.at("best")) state.best.push_back({count(s.at("step")), s.at("score")});
-    if (const auto found = j.find("scheduled"); found != j.end() && !found->is_null()) {
-      state.scheduled.emplace();
-      for (const json& step : *found) state.scheduled->push_back(count(step));
-    }
-    const json& s = j.at("schedule");
+    for (const json& scored : j.at("best"))
+      state.best.push_back({count_of("step of best", scored.at("step"), state.step),
+                            not_negative("score of best", scored.at("score"))});
+    if (const auto found = j.find("scheduled"); found != j.end() && !found->is_null())
+      state.scheduled = steps_of("scheduled", *found, state.step);
     if (!s.at("best_score").is_null()) state.schedule.best_score = s.at("best_score");
-    state.schedule.validations_since_best = count(s.at("validations_since_best"));
-    state.schedule.factor = s.at("factor");
+    state.schedule.validations_since_best =
+        count_of("validations_since_best", s.at("validations_since_best"));
+    state.schedule.factor = factor;
     return state;
   } catch (const json::exception& error) {
-    throw FileError(concat(path, ": /trainer/state cannot be read: ", error.what()));
+    throw FileError(concat("/trainer/state: ", error.what()));
+  }
+}
+
+TrainerState state_of(const Checkpoint& checkpoint) {
+  try {
+    return TrainerState::parse(checkpoint.state);
+  } catch (const FileError& error) {
+    throw FileError(concat(checkpoint.path, ": ", error.what()));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "polyhead/data/corpus.h"
+#include "polyhead/train/checkpoint.h"
 #include "polyhead/train/schedule.h"
 
 namespace polyhead::train {
@@ -40,9 +41,12 @@ struct TrainerState {
   bool keeps(std::int64_t of) const { return of == step || is_best(of) || is_scheduled(of); }
 
   std::string dump() const;
-  /// Throws FileError naming `path`.
-  static TrainerState parse(const std::string& json, const std::string& path);
+  /// Throws FileError, without the name of a file, unless it is what a run may write.
+  static TrainerState parse(const std::string& json);
 };
+
+/// Throws FileError naming the checkpoint.
+TrainerState state_of(const Checkpoint& checkpoint);
 
 /// A digest of all ids of a corpus. The end tokens within them tell where its sentences end.
 std::string digest(const data::ParallelCorpus& corpus);

@@ -62,7 +62,9 @@ std::string reason(const std::string& fault) {
                                                 {"full", std::errc::no_space_on_device},
                                                 {"EACCES", std::errc::permission_denied},
                                                 {"EROFS", std::errc::read_only_file_system},
-                                                {"EDQUOT", static_cast<std::errc>(EDQUOT)}};
+                                                {"EDQUOT", static_cast<std::errc>(EDQUOT)},
+                                                {"EMFILE", std::errc::too_many_files_open},
+                                                {"ENOMEM", std::errc::not_enough_memory}};
   return std::make_error_code(errors.at(fault)).message();
 }
 

@@ -12,7 +12,7 @@ namespace polyhead::testing {
 /// What becomes of one of the calls that a program and its children make to the system about the files of a folder.
 struct Fault {
   std::int64_t call = 0;  ///< from 1; 0: they are recorded, and that is all
-  /// The name of an error (EIO, ENOSPC, EACCES, EROFS, EDQUOT); "short": half of a write; "full": half of a write, and no
+  /// The name of an error (EIO, ENOSPC, EACCES, EROFS, EDQUOT, EMFILE, ENOMEM); "short": half of a write; "full": half of a write, and no
   /// room any more from then on; "kill": SIGKILL instead; "torn": SIGKILL after half of a write.
   std::string what = {};
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -189,6 +190,86 @@ TEST(TrainingFaults, WhatMayNotBeWrittenIsNamed) {
     });
   EXPECT_TRUE(files_in(empty).empty());
   expect_same_end(begun);
+}
+
+/// A run of two checkpoints, the older of which is the best.
+std::string run_past_its_best() {
+  std::string out = fresh_path("run");
+  EXPECT_EQ(
+      run(training(out, {"--set", "training.validate_every=4", "--set", "training.max_steps=4"})).status, 0);
+  EXPECT_EQ(run(training(out, {"--resume", "--set", "training.validate_every=100", "--set",
+                               "training.max_steps=8"}))
+                .status,
+            0);
+  EXPECT_EQ(files_in(out + "/checkpoints").size(), 2U);
+  return out;
+}
+
+TEST(TrainingFaults, WhatCannotBeReadNowIsNamedAndStays) {
+  const std::string out = run_past_its_best();
+  const std::vector<std::string> files = files_in(out);
+  const std::vector<std::string> errors{"EIO", "EACCES", "EMFILE", "ENOMEM"};
+  const std::string input = "a b\n";
+  std::size_t tried = 0;
+  for (const Arguments& arguments :
+       {training(out, {"--resume"}), Arguments{"translate", out}, {"evaluate", out}, {"heads", out}}) {
+    // Of a copy, as training goes on.
+    const std::string copy = fresh_path("run");
+    fs::copy(out, copy, fs::copy_options::recursive);
+    Arguments of_copy = arguments;
+    std::replace(of_copy.begin(), of_copy.end(), out, copy);
+    const FaultyOutcome whole = run_with({}, copy, of_copy, input);
+    ASSERT_EQ(whole.status, 0) << whole.err;
+    for (std::size_t i = 0; i < whole.calls.size(); ++i) {
+      const Call& call = whole.calls[i];
+      if (call.name == "open" ? !call.path.ends_with(".h5") : call.name != "read") continue;
+      const std::string& error = errors[tried++ % errors.size()];
+      SCOPED_TRACE(arguments.front() + ' ' + call.name + ' ' + call.path + ' ' + error);
+      const FaultyOutcome outcome =
+          run_with({static_cast<std::int64_t>(i + 1), error}, out, arguments, input);
+      EXPECT_EQ(outcome.status, 4) << outcome.err;
+      EXPECT_EQ(outcome.out, "");
+      EXPECT_THAT(outcome.err, ::testing::EndsWith("polyhead: " + out + call.path.substr(copy.size()) +
+                                                   ": cannot read: " + reason(error) + "\n"));
+      EXPECT_EQ(files_in(out), files);
+    }
+  }
+  EXPECT_GE(tried, 14U) << "the newest of each, and the best of those that are not trained";
+}
+
+TEST(TrainingFaults, ACheckpointOfAnotherVersionOrTooLargeStays) {
+  const std::string out = begun_run(), whole = read_text(checkpoint(out, 4)), newest = checkpoint(out, 8);
+  std::string foreign = whole;
+  foreign.replace(foreign.find("version 1"), 9, "version 2");
+  std::ofstream(newest) << foreign;
+  for (const Arguments& arguments : {training(out, {"--resume"}), Arguments{"translate", out}}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_EQ(outcome.err, "polyhead: " + newest + ": has format version 2, expected 1\n");
+  }
+  std::error_code no_sparse_files;
+  fs::resize_file(newest, std::uintmax_t{1} << 42, no_sparse_files);
+  if (!no_sparse_files) {
+    const Outcome outcome = run(training(out, {"--resume"}));
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_THAT(outcome.err, HasSubstr("of memory that can be had\n"));
+  }
+  EXPECT_EQ(newest_step(out), 8);
+  fs::remove(newest);
+  expect_same_end(out);
+}
+
+TEST(TrainingFaults, ARunOfDamagedCheckpointsAloneIsNotStartedAgain) {
+  const std::string out = begun_run(), file = checkpoint(out, 4), whole = read_text(file);
+  fs::resize_file(file, whole.size() - 1);
+  const Outcome outcome = run(training(out, {"--resume"}));
+  EXPECT_EQ(outcome.status, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("polyhead: " + out + ": no checkpoint can be resumed from: " + file +
+                                     ": is truncated: "));
+  EXPECT_THAT(outcome.err, ::testing::EndsWith("; to train from the start, move " + out +
+                                               "/checkpoints/step-*.h5 away\n"));
+  fs::rename(file, fresh_path("away"));
+  expect_same_end(out);
 }
 
 TEST(TrainingFaults, AReadOnlyFileSystemIsNamed) {

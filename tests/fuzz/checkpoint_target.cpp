@@ -31,7 +31,7 @@ void checkpoint(std::string_view input) {
     if (model.max_length * model.d_model > 1 << 16) return;
     const train::LoadedModel loaded = train::model_of(checkpoint);
     expect(!loaded.model->parameters().parameters().empty(), "a model without parameters");
-    train::TrainerState::parse(checkpoint.state, "checkpoint");
+    train::TrainerState::parse(checkpoint.state);
   } catch (const FileError&) {
   }
 }

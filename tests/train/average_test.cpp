@@ -34,19 +34,22 @@ class AverageTest : public ::testing::Test {
     Checkpoint c;
     c.parameters = {{"a/weight", {1, 2}, weight}};
     if (ema) c.ema = {{"a/weight", {1, 2}, *ema}};
-    c.first_moment = c.second_moment = {{"a/weight", {1, 2}, weight}};
+    c.first_moment = {{"a/weight", {1, 2}, weight}};
+    c.second_moment = {{"a/weight", {1, 2}, squares_}};
     c.step = step;
     c.config = "name: x\n";
     c.vocabulary = vocabulary;
     c.state =
-        R"({"step": 0, "epoch": 0, "batch": 0, "seconds": 0, "validations_without_best": 0, "corpus": "",)"
-        R"( "schedule": {"factor": 1, "best_score": null, "validations_since_best": 0}, "best": )" +
-        best + "}";
+        concat(R"({"step": )", step,
+               R"(, "epoch": 0, "batch": 0, "seconds": 0, "validations_without_best": 0, "corpus": "",)"
+               R"( "schedule": {"factor": 1, "best_score": null, "validations_since_best": 0}, "best": )",
+               best, "}");
     const std::string path = checkpoint_path(run_ + "/checkpoints", step);
     write_checkpoint(path, c);
     return path;
   }
 
+  static constexpr Values squares_{1, 4};
   std::string run_;
 };
 

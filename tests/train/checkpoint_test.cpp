@@ -48,7 +48,7 @@ class CheckpointTest : public ::testing::Test {
                     {"encoder/layers/0/self_attention/no_heads/weight", {0, 3}, {}}};
     c.ema = {{"encoder/layers/0/self_attention/query/weight", {3, 2}, weight_}};
     c.first_moment = {{"output/bias", {2}, bias_}};
-    c.second_moment = {{"output/bias", {1, 2, 1}, bias_}, {"scale", {}, std::span(bias_).first(1)}};
+    c.second_moment = {{"output/bias", {1, 2, 1}, squares_}, {"scale", {}, std::span(squares_).first(1)}};
     c.step = 40;
     c.epoch = 3;
     c.state = R"({"best": {"bleu": 41.02}, "patience": 2})";
@@ -71,7 +71,7 @@ class CheckpointTest : public ::testing::Test {
   }
 
   std::string folder_;
-  std::vector<float> weight_ = std::vector<float>(6), bias_ = {0.25F, -1e30F};
+  std::vector<float> weight_ = std::vector<float>(6), bias_ = {0.25F, -1e30F}, squares_ = {0.25F, 1e30F};
 };
 
 std::string slurp(const std::string& path) {
@@ -336,8 +336,11 @@ TEST_F(CheckpointTest, FindsTheLatestThatCanBeRead) {
   EXPECT_TRUE(list_checkpoints(path("none")).empty());
   EXPECT_EQ(latest_valid_checkpoint(path("none")).path, "");
 
-  for (const std::int64_t step : {100, 20, 123456789, 40})
-    write_checkpoint(checkpoint_path(folder_, step), example());
+  for (const std::int64_t step : {100, 20, 123456789, 40}) {
+    Checkpoint checkpoint = example();
+    checkpoint.step = step;
+    write_checkpoint(checkpoint_path(folder_, step), checkpoint);
+  }
   for (const char* name :
        {"step-7.h5", "step-00000007.h5.tmp-1", "step-0000000x.h5", "best.h5", "step--0000001.h5"})
     spill(path(name), "other");
@@ -360,6 +363,39 @@ TEST_F(CheckpointTest, FindsTheLatestThatCanBeRead) {
   spill(path("file"), "");
   EXPECT_EQ(file_error([&] { list_checkpoints(path("file")); }),
             path("file") + ": cannot list: Not a directory");
+}
+
+TEST_F(CheckpointTest, PassesOverWhatIsDamagedAndNothingElse) {
+  write_checkpoint(checkpoint_path(folder_, 40), example());
+  const std::string newest = checkpoint_path(folder_, 50), whole = slurp(checkpoint_path(folder_, 40));
+  const auto message = [&] { return file_error([&] { latest_valid_checkpoint(folder_); }); };
+  const auto with = [&](const std::string& before, const std::string& after) {
+    std::string changed = whole;
+    changed.replace(changed.find(before), before.size(), after);
+    spill(newest, changed);
+    return message();
+  };
+  for (const std::string& damaged : {std::string(), std::string("text"), whole.substr(0, 100),
+                                     whole.substr(0, whole.size() - 1), whole + "x"}) {
+    spill(newest, damaged);
+    EXPECT_EQ(message(), "") << damaged.size();
+  }
+  EXPECT_EQ(with("version 1", "version x"), "");
+  EXPECT_EQ(with("sha256 ", "sha512 "), "");
+  EXPECT_EQ(with("polyhead checkpoint", "polyhead checkpoimt"), "");
+  EXPECT_EQ(with("version 1", "version 2"), newest + ": has format version 2, expected 1");
+  EXPECT_EQ(with("version 1", "version 10"), newest + ": has format version 10, expected 1");
+  spill(newest, whole);
+  EXPECT_EQ(message(), newest + ": is of step 40, expected 50 as its name says");
+  fs::remove(newest);
+  fs::create_directory(newest);
+  EXPECT_EQ(message(), newest + ": cannot read: Is a directory");
+  fs::remove(newest);
+  ASSERT_EQ(::mkfifo(newest.c_str(), 0600), 0);
+  EXPECT_EQ(message(), newest + ": not a regular file");
+  fs::remove(newest);
+  fs::create_symlink("none", newest);
+  EXPECT_EQ(message(), newest + ": cannot read: No such file or directory");
 }
 
 TEST_F(CheckpointTest, IsNotWrittenWhereItsWriterForbidsItAtLast) {

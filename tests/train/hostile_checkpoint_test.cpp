@@ -18,6 +18,7 @@
 #include "support/message.h"
 #include "support/small_checkpoint.h"
 #include "train/checkpoint_content.h"
+#include "train/trainer_state.h"
 
 /// Checkpoints that somebody damaged, or made to do damage.
 namespace polyhead::train::hostile {
@@ -491,6 +492,28 @@ TEST_F(HostileCheckpoint, ValuesThatCannotBe) {
   refuses("/trainer/state: 2097152 bytes, expected at most 1048576",
           text("trainer/state", std::string(1 << 21, ' ').replace(0, 1, "{").replace((1 << 21) - 1, 1, "}")));
   refuses("/config: expected UTF-8", text("config", "name: \xff\n"));
+}
+
+TEST_F(HostileCheckpoint, StatesThatNoTrainingLeaves) {
+  const auto state = [&](std::int64_t step, std::int64_t epoch, const std::string& more = "") {
+    TrainerState trained;
+    trained.step = step;
+    trained.epoch = epoch;
+    return text("trainer/state", trained.dump().insert(1, more));
+  };
+  EXPECT_EQ(read_checkpoint(crafted(state(7, 1))).step, 7);
+  refuses("/trainer/state: step 100000000000000 and epoch 1, expected 7 and 1 as of /trainer",
+          state(100'000'000'000'000, 1));
+  refuses("/trainer/state: step 7 and epoch 2, expected 7 and 1 as of /trainer", state(7, 2));
+  refuses("/trainer/state: \"step\" is there twice", state(7, 1, "\"step\":7,"));
+  refuses("/trainer/state: \"a\" is there twice", state(7, 1, R"("x":[{"a":1},{"a":1,"b":{"a":2},"a":3}],)"));
+  EXPECT_EQ(read_checkpoint(crafted(state(7, 1, R"("x":[{"a":1},{"a":1,"b":{"a":2}}],)"))).step, 7);
+  refuses("/trainer/state: [json.exception", text("trainer/state", "{\"step\":7}"));
+  const float below = -std::numeric_limits<float>::denorm_min();
+  Checkpoint negative;
+  negative.second_moment = {{"output/bias", {1}, std::span(&below, 1)}};
+  EXPECT_EQ(message_of<FileError>([&] { write_checkpoint(path("negative.h5"), negative); }),
+            path("negative.h5") + ": /optimizer/second_moment/output/bias: value 0 is negative");
 }
 
 TEST_F(HostileCheckpoint, OtherKindsOfHdf5) {

@@ -56,9 +56,9 @@ TEST(TrainerStateTest, TakesAllForScheduledWhereTheFileDoesNotTell) {
   std::string text = TrainerState{}.dump();
   const std::string field = "\"scheduled\":[],";
   ASSERT_NE(text.find(field), std::string::npos);
-  EXPECT_FALSE(TrainerState::parse(text, "file").is_scheduled(3));
+  EXPECT_FALSE(TrainerState::parse(text).is_scheduled(3));
   text.erase(text.find(field), field.size());
-  EXPECT_TRUE(TrainerState::parse(text, "file").is_scheduled(3));
+  EXPECT_TRUE(TrainerState::parse(text).is_scheduled(3));
 }
 
 TEST(TrainerStateTest, ReadsWhatItWrote) {
@@ -68,42 +68,56 @@ TEST(TrainerStateTest, ReadsWhatItWrote) {
   state.batch = 3;
   state.seconds = 0.1;
   state.corpus = "abc";
-  EXPECT_EQ(TrainerState::parse(state.dump(), "file").schedule, state.schedule) << "no validation yet";
+  EXPECT_EQ(TrainerState::parse(state.dump()).schedule, state.schedule) << "no validation yet";
   state.record(1.0 / 3, true, 2);
   state.schedule = {.best_score = -1.0 / 3, .validations_since_best = 1, .factor = 0.25};
   state.checkpoint(true, 3);
-  const TrainerState read = TrainerState::parse(state.dump(), "file");
+  const TrainerState read = TrainerState::parse(state.dump());
   EXPECT_EQ(read.dump(), state.dump());
   EXPECT_EQ(read.schedule, state.schedule);
   EXPECT_EQ(read.best.front().score, 1.0 / 3);
 }
 
 TEST(TrainerStateTest, NamesTheFileItCannotRead) {
-  for (const char* text : {"", "{}", "[1]", "{\"step\": \"x\"}"})
-    EXPECT_THAT(testing::error_of([&] { TrainerState::parse(text, "a.h5"); }),
-                ::testing::HasSubstr("a.h5: /trainer/state cannot be read: "));
+  for (const char* text : {"", "{}", "[1]", "{\"step\": \"x\"}"}) {
+    Checkpoint checkpoint;
+    checkpoint.path = "a.h5";
+    checkpoint.state = text;
+    EXPECT_THAT(testing::message_of<FileError>([&] { state_of(checkpoint); }),
+                ::testing::StartsWith("a.h5: /trainer/state: "));
+  }
 }
 
 TEST(TrainerStateTest, RefusesWhatNoRunWrites) {
-  const std::string sound = TrainerState{}.dump();
-  const auto error = [&](const std::string& key, const std::string& value) {
-    nlohmann::json state = nlohmann::json::parse(sound);
-    state[key] = nlohmann::json::parse(value);
-    return testing::message_of<FileError>([&] { TrainerState::parse(state.dump(), "a.h5"); });
+  TrainerState sound;
+  sound.step = 9;
+  const auto error = [&](const std::string& pointer, const std::string& value) {
+    nlohmann::json state = nlohmann::json::parse(sound.dump());
+    state[nlohmann::json::json_pointer(pointer)] = nlohmann::json::parse(value);
+    return testing::message_of<FileError>([&] { TrainerState::parse(state.dump()); });
   };
-  EXPECT_EQ(error("step", "3"), "nothing thrown");
-  for (const char* key : {"step", "epoch", "batch", "validations_without_best"})
-    for (const char* value : {"-1", "1.5", "1e300", "18446744073709551615", "\"1\"", "null", "[1]"})
-      EXPECT_EQ(error(key, value)
-                    .find(concat("a.h5: /trainer/state cannot be read: ", nlohmann::json::parse(value).dump(),
-                                 ", expected an integer of 0 to ")),
-                0U)
-          << key << " " << value << ": " << error(key, value);
-  EXPECT_EQ(error("scheduled", "[-1]").find("a.h5: /trainer/state cannot be read: -1"), 0U);
-  EXPECT_EQ(error("best", "[{\"step\": -1, \"score\": 0}]").find("a.h5: /trainer/state cannot be read: -1"),
+  EXPECT_EQ(error("/step", "30"), "nothing thrown");
+  for (const std::string key : {"step", "epoch", "batch", "validations_without_best"})
+    for (const std::string value : {"-1", "1.5", "1e300", "18446744073709551615", "\"1\"", "null", "[1]"})
+      EXPECT_THAT(error("/" + key, value),
+                  ::testing::StartsWith("/trainer/state: " + key + ' ' + nlohmann::json::parse(value).dump() +
+                                        ", expected an integer of 0 to "));
+  EXPECT_EQ(error("/seconds", "-0.5"), "/trainer/state: seconds -0.5, expected a number of at least 0");
+  for (const std::string factor : {"-1e+30", "1.5", "true"})
+    EXPECT_EQ(error("/schedule/factor", factor),
+              "/trainer/state: factor " + factor + ", expected a number of 0 to 1");
+  EXPECT_EQ(error("/scheduled", "[-1]"), "/trainer/state: scheduled -1, expected an integer of 0 to 9");
+  EXPECT_EQ(error("/scheduled", "[2, 10]"), "/trainer/state: scheduled 10, expected an integer of 0 to 9");
+  EXPECT_EQ(error("/scheduled", "[3, 2]"), "/trainer/state: scheduled [3,2], expected ascending steps");
+  EXPECT_EQ(error("/best", R"([{"step": 10, "score": 0}])"),
+            "/trainer/state: step of best 10, expected an integer of 0 to 9");
+  EXPECT_EQ(error("/best", R"([{"step": 9, "score": -1}])"),
+            "/trainer/state: score of best -1, expected a number of at least 0");
+  EXPECT_EQ(error("/schedule/validations_since_best", "-1")
+                .find("/trainer/state: validations_since_best -1, expected"),
             0U);
-  for (const char* key : {"best", "schedule", "seconds", "corpus"})
-    EXPECT_EQ(error(key, "true").find("a.h5: /trainer/state cannot be read: "), 0U) << key;
+  for (const std::string key : {"best", "schedule", "seconds", "corpus", "scheduled"})
+    EXPECT_THAT(error("/" + key, "true"), ::testing::StartsWith("/trainer/state: ")) << key;
 }
 
 }  // namespace

@@ -179,18 +179,30 @@ TEST_F(TrainerTest, NeitherCountsNorLeavesTornCheckpoints) {
   EXPECT_THAT(observer_.messages, ::testing::Contains("set aside as " + file("torn", 12) + ".damaged"));
 }
 
-TEST_F(TrainerTest, StartsAgainWhenNoCheckpointCanBeRead) {
-  run("all_torn", {never_validate, "training.max_steps=4"});
+TEST_F(TrainerTest, StartsAgainOnlyWhereThereIsNoCheckpoint) {
+  run("all_torn", {never_validate, "training.max_steps=8"});
   tear("all_torn", 4);
-  run("all_torn", {never_validate, "training.max_steps=2"}, true);
+  tear("all_torn", 8);
+  const auto resume = [&] { run("all_torn", {never_validate, "training.max_steps=2"}, true); };
+  EXPECT_THAT(
+      testing::error_of(resume),
+      ::testing::AllOf(::testing::StartsWith(path("all_torn") + ": no checkpoint can be resumed from: " +
+                                             file("all_torn", 8) + ": is truncated"),
+                       ::testing::EndsWith("; to train from the start, move " + path("all_torn") +
+                                           "/checkpoints/step-*.h5 away")));
+  EXPECT_THAT(
+      observer_.messages,
+      ::testing::Contains(::testing::StartsWith("skipped: " + file("all_torn", 4) + ": is truncated")));
+  EXPECT_EQ(steps_kept("all_torn"), (std::vector<std::int64_t>{4, 8})) << "where they were";
+  for (const std::int64_t step : {4, 8}) fs::rename(file("all_torn", step), path(std::to_string(step)));
+  resume();
   EXPECT_EQ(steps_kept("all_torn"), std::vector<std::int64_t>{2});
-  EXPECT_EQ(newest("all_torn").step, 2);
 }
 
 TEST_F(TrainerTest, TheBestIsWhatTheNewestReadableCheckpointSays) {
   run("resolved", {});
   tear("resolved", 12);
-  const auto state = TrainerState::parse(read_checkpoint(file("resolved", 8)).state, "");
+  const auto state = state_of(read_checkpoint(file("resolved", 8)));
   const OpenedCheckpoint opened = open_checkpoint(path("resolved"));
   EXPECT_EQ(opened.path, file("resolved", state.best.front().step));
   EXPECT_THAT(opened.damaged, ::testing::StartsWith(file("resolved", 12) + ": is truncated"));
@@ -200,7 +212,7 @@ TEST_F(TrainerTest, TheNextBestIsTakenWhereTheBestCannotBeRead) {
   // The newest has no score.
   run("bests", {"training.max_steps=17", "training.checkpoint_every=1000", "training.validate_every=2",
                 "training.keep_best=2", "training.learning_rate=0.5", "training.warmup_steps=3"});
-  const auto best = TrainerState::parse(newest("bests").state, "").best;
+  const auto best = state_of(newest("bests")).best;
   ASSERT_EQ(best.size(), 2U);
   EXPECT_EQ(open_checkpoint(path("bests")).damaged, "");
   tear("bests", best[0].step);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "polyhead/core/error.h"
 #include "polyhead/tensor/tensor.h"
 
 namespace polyhead::train {
@@ -52,10 +53,17 @@ const NamedArray* find(std::span<const NamedArray> arrays, std::string_view path
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint,
                       const std::function<void()>& before_writing = {});
 
+/// A checkpoint whose content is not what was written. What cannot be read for another reason (the system's, memory, a format
+/// of another version) is a FileError and no more: it may be whole.
+struct DamagedCheckpoint : FileError {
+  using FileError::FileError;
+};
+
 /// Reads a checkpoint, whoever made it: its content is read without the HDF5 library (hdf5_reader.h), opens no other file
 /// and is checked as a whole. Throws FileError when the file is missing, no regular file, no checkpoint, of another version,
 /// truncated, altered in any byte, or laid out otherwise than write_checkpoint() does it; when a value is not finite, a
-/// count negative or the state no JSON object. Takes time in proportion to the file's size, and memory of at most 16 times
+/// count or a second moment negative, the state no JSON object or not that of a trainer after so many updates. Wrong content is
+/// a DamagedCheckpoint. Takes time in proportion to the file's size, and memory of at most 16 times
 /// that size and 64 MiB.
 Checkpoint read_checkpoint(const std::string& path);
 
@@ -69,13 +77,16 @@ struct CheckpointFile {
 /// The files of `folder` that are named as checkpoint_path() names them, by step. None when there is no such
 /// folder. Throws FileError when it cannot be listed.
 std::vector<CheckpointFile> list_checkpoints(const std::string& folder);
+/// Throws FileError also when the checkpoint is of another step than its name says.
+Checkpoint read_checkpoint(const CheckpointFile& file);
 
 struct LatestCheckpoint {
   std::string path;                      ///< empty when there is none
   std::optional<Checkpoint> checkpoint;  ///< its content
-  std::vector<std::string> skipped;      ///< why newer ones could not be read, newest first
+  std::vector<std::string> skipped;      ///< what is wrong with newer ones, which are damaged; newest first
 };
-/// The checkpoint of the highest step in `folder` that can be read.
+/// The checkpoint of the highest step in `folder` that is not damaged. Throws FileError when one cannot be read for another
+/// reason, or is of another step than its name says.
 LatestCheckpoint latest_valid_checkpoint(const std::string& folder);
 
 }  // namespace polyhead::train

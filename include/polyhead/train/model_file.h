@@ -29,12 +29,12 @@ text::TextPipeline pipeline_of(const Checkpoint& checkpoint);
 struct OpenedCheckpoint {
   std::string path;
   Checkpoint checkpoint;
-  /// "": it is the one that was asked for. Else why others could not be read, and that this one is taken instead.
+  /// "": it is the one that was asked for. Else what is wrong with others, and that this one is taken instead.
   std::string damaged;
 };
 /// Reads the checkpoint that a run folder or a checkpoint's path stands for: of a run the best by `training.best_metric`, as
-/// the newest that can be read knows it, else the next best that is kept, else that newest one.
-/// Throws FileError when there is none that can be read.
+/// the newest that is not damaged knows it, else the next best that is kept, else that newest one.
+/// Throws FileError when there is none, and when one cannot be read for another reason than damage.
 OpenedCheckpoint open_checkpoint(const std::string& run_or_checkpoint);
 
 /// The model of a checkpoint, as load_model() gives it. No memory is taken for weights that the checkpoint does not have.

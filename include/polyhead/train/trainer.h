@@ -40,10 +40,11 @@ struct TrainResult {
   StopReason reason = StopReason::max_steps;
 };
 
-/// Trains as `config` says into a run folder, from the start or, with `resume`, from its newest checkpoint that can be
-/// read: bit for bit as if it had never stopped. Throws Error when the folder holds a run and resume is not set, when
-/// another process trains it, when resume finds a setting changed that is neither limit nor interval, or when the
-/// training data changed; NumbersError when a loss, gradient or weight is not finite, which leaves the last checkpoint
+/// Trains as `config` says into a run folder, from the start or, with `resume`, from its newest checkpoint that is not
+/// damaged: bit for bit as if it had never stopped. Throws Error when the folder holds a run and resume is not set, when
+/// another process trains it, when it is moved or replaced meanwhile, when resume finds damaged checkpoints alone, one that
+/// cannot be read for another reason, or a setting changed that is neither limit nor interval, or when the training data
+/// changed; NumbersError when a loss, gradient or weight is not finite, which leaves the last checkpoint
 /// as it is: none ever holds a value that is not finite.
 TrainResult train(const Config& config, const TrainOptions& options, Observer& observer);
 
