@@ -1,5 +1,6 @@
 #include "polyhead/core/memory.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -42,6 +43,14 @@ std::int64_t available_bytes() {
   return std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
 }
 
+std::string advice() {
+  const std::int64_t limit = address_space_limit();
+  return concat(
+      "; expected smaller batches (training.batch_tokens, decoding.batch_tokens), fewer --threads, ",
+      limit == unlimited ? "or a smaller model"
+                         : concat("or more address space than ", limit / 1024, " KiB (ulimit -v)"));
+}
+
 /// Where a version of control groups says what their memory is.
 struct Controller {
   const char *folder, *limit;
@@ -76,6 +85,16 @@ std::int64_t least_limit(const std::filesystem::path& root, const Controller& co
 }
 
 }  // namespace
+
+MemoryError::MemoryError(const std::string& what)
+    : message_(concat("out of memory: no room for ", what, advice())) {}
+
+void require_room(std::size_t bytes) {
+  void* room =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  require<MemoryError>(room != MAP_FAILED, bytes, " bytes");
+  munmap(room, bytes);
+}
 
 std::int64_t resident_bytes() { return sizes().second; }
 

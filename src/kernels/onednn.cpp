@@ -6,8 +6,10 @@
 
 #include <array>
 #include <initializer_list>
+#include <mutex>
 #include <unordered_map>
 
+#include "polyhead/core/memory.h"
 #include "polyhead/tensor/arena.h"
 
 namespace polyhead::kernels::onednn {
@@ -68,16 +70,23 @@ struct Matmul {
   std::size_t scratchpad_size;
 };
 
+/// More than the code of a primitive takes: 256 KiB of address space a kernel.
+constexpr std::size_t room_of_primitive = std::size_t{16} << 20;
+
 using Table = std::unordered_map<Problem, Matmul, Hash>;
 
 Matmul& prepared(Table& table, const Problem& problem, std::span<const std::int64_t> extents) {
   const auto found = table.find(problem);
   if (found != table.end()) return found->second;
+  // oneDNN writes code where it wants memory for it, without a look at what it got.
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
   for (const std::int64_t extent : extents) {
     // With both transposed, k is an extent of B's rows.
     if (problem.a_transposed && problem.b_transposed && extent > problem.ldb) continue;
     Problem kin = problem;
     (problem.a_transposed ? kin.k : kin.m) = extent;
+    require_room(room_of_primitive);
     table.try_emplace(kin, kin);
   }
   return table.at(problem);

@@ -3,9 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -21,29 +19,21 @@ std::size_t round_up(std::size_t bytes, std::size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
-/// An arena can grow to all of the memory that there is. Where address space is limited, it takes an eighth of what is left:
-/// there are other arenas.
-std::size_t arena_capacity() {
+/// Of an arena's first block.
+std::size_t first_capacity() {
+  if (address_space_limit() != std::numeric_limits<std::int64_t>::max()) return huge_page;
   static const std::int64_t most = memory_limit();
-  const std::int64_t limit = address_space_limit();
-  if (limit == std::numeric_limits<std::int64_t>::max()) return static_cast<std::size_t>(most);
-  return static_cast<std::size_t>(
-      std::min(most, std::max<std::int64_t>(limit - address_space_bytes(), 0) / 8));
+  return static_cast<std::size_t>(most);
 }
 
 }  // namespace
 
-Pages::Pages(std::size_t capacity) {
-  // Reserved, not committed: costs address space only. Where that is limited, ask for less.
-  for (capacity_ = round_up(std::max(capacity, huge_page), huge_page); capacity_ >= huge_page;
-       capacity_ /= 2) {
-    void* p = mmap(nullptr, capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) continue;
-    data_ = static_cast<std::byte*>(p);
-    madvise(data_, capacity_, MADV_HUGEPAGE);  // a wish: nothing is lost where it is refused
-    return;
-  }
-  throw MemoryError(concat("cannot reserve ", capacity, " bytes of address space: ", std::strerror(errno)));
+Pages::Pages(std::size_t capacity) : capacity_(round_up(std::max(capacity, huge_page), huge_page)) {
+  // Reserved, not committed: costs address space only.
+  void* p = mmap(nullptr, capacity_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  require<MemoryError>(p != MAP_FAILED, capacity_, " bytes");
+  data_ = static_cast<std::byte*>(p);
+  madvise(data_, capacity_, MADV_HUGEPAGE);  // a wish: nothing is lost where it is refused
 }
 
 Pages::~Pages() {
@@ -62,25 +52,29 @@ Pages& Pages::operator=(Pages&& other) noexcept {
 
 void Pages::commit(std::size_t bytes) {
   if (bytes <= committed_) return;
-  require<MemoryError>(bytes <= capacity_, "out of memory: ", bytes, " bytes needed, ", capacity_,
-                       " bytes of address space reserved");
+  require<MemoryError>(bytes <= capacity_, bytes, " bytes");
   // In large steps, so that growing is rare.
   const std::size_t target = std::min(capacity_, round_up(bytes, 16 * huge_page));
-  require<MemoryError>(mprotect(data_ + committed_, target - committed_, PROT_READ | PROT_WRITE) == 0,
-                       "out of memory: ", target, " bytes needed: ", std::strerror(errno));
+  require<MemoryError>(mprotect(data_ + committed_, target - committed_, PROT_READ | PROT_WRITE) == 0, target,
+                       " bytes");
   committed_ = target;
 }
 
-Arena::Arena() : pages_(arena_capacity()) {}
+Arena::Arena() { blocks_.push_back({0, Pages(first_capacity())}); }
 
 void* Arena::take(std::size_t bytes) {
-  const std::size_t begin = used_;
-  used_ += round_up(bytes, alignment);
-  if (used_ > peak_) {
-    pages_.commit(used_);
-    peak_ = used_;
+  const std::size_t size = round_up(bytes, alignment);
+  while (used_ + size > blocks_[block_].end()) {
+    const std::size_t end = capacity();
+    if (++block_ == blocks_.size()) blocks_.push_back({end, Pages(std::max(size, end / 2))});
+    used_ = blocks_[block_].begin;
   }
-  return pages_.data() + begin;
+  Block& block = blocks_[block_];
+  const std::size_t begin = used_ - block.begin;
+  block.pages.commit(begin + size);
+  used_ += size;
+  peak_ = std::max(peak_, used_);
+  return block.pages.data() + begin;
 }
 
 Tensor Arena::tensor(Shape shape, DType dtype) {

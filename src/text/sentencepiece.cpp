@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <stdexcept>
+#include <system_error>
 #include <unordered_map>
 
 #include "character_map.h"
@@ -141,7 +143,14 @@ std::unique_ptr<Tokenizer> learn_sentencepiece(const TokenizerConfig& config,
   Parts iterator(lines);
   std::string model;
   // Without a model_prefix and with `model` the library writes no files, and no prefix gets into the model.
-  const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &model);
+  const auto status = [&] {
+    try {
+      return sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &model);
+    } catch (const std::system_error& error) {
+      throw std::runtime_error(
+          concat("cannot start the threads that learn a vocabulary: ", error.code().message()));
+    }
+  }();
   if (!status.ok()) explain(status.message(), config.vocab_size);
   return parse_sentencepiece(model);
 }

@@ -8,10 +8,10 @@ void refuse_memory(std::optional<std::int64_t> bytes) {
   constexpr std::int64_t mebibyte = 1 << 20;
   const std::string needed =
       bytes ? concat("about ", *bytes / mebibyte, " MiB of memory, but ") : "more memory than the ";
-  throw MemoryError(
-      concat("training needs ", needed, memory_limit() / mebibyte,
-             " MiB that can be had; expected a smaller training.batch_tokens, vocabulary or model, "
-             "more training.lanes, or fewer --threads"));
+  throw Error(concat("training needs ", needed, memory_limit() / mebibyte,
+                     " MiB that can be had; expected a smaller training.batch_tokens, vocabulary or model, "
+                     "a smaller decoding.batch_tokens where a validation translates, more training.lanes, "
+                     "fewer --threads, or a higher limit (ulimit -v) where there is one"));
 }
 
 void require_memory(std::int64_t bytes) {

@@ -5,7 +5,7 @@
 
 namespace polyhead::train {
 
-/// Throws a MemoryError that says what to change: training needs `bytes`, or more than there is.
+/// Throws an Error that says what to change: training needs `bytes`, or more than there is.
 [[noreturn]] void refuse_memory(std::optional<std::int64_t> bytes);
 
 /// Does so unless `bytes`, all that training will take, can be had (see memory_limit()).

@@ -116,8 +116,6 @@ std::int64_t GradientStep::dry_run(const data::ParallelCorpus& corpus, std::span
   reduction_.begin(1);
   workers_[0].run(model_, corpus, largest, 0, 0, RngKey{}, reduction_.acquire(0), half ? &*half : nullptr,
                   &gates_, &disagreement_);
-  for (const Worker& worker : workers_)
-    require<MemoryError>(worker.has_room_of(workers_[0]), "out of memory: no address space for a thread");
   const auto others = static_cast<std::int64_t>(workers_.size()) - 1;
   // Of activations and temporaries, in pages each.
   const auto arenas = in_huge_pages(static_cast<std::int64_t>(workers_[0].peak_bytes())) + in_huge_pages(1);

@@ -44,9 +44,11 @@ std::int64_t Updater::expected_memory(const data::ParallelCorpus& corpus, std::s
   }
   const std::int64_t bytes = std::max(peak_resident_bytes(), resident_bytes() + others + besides);
   require_memory(bytes);
-  // Where address space is limited, what has none reserved yet.
+  // Where address space is limited, what has none yet. Arenas take half as much again as they need (see Arena).
   constexpr std::int64_t stack = 8 << 20;
-  const std::int64_t added = besides + stack * (std::ssize(workers_) - 1);
+  std::int64_t added = besides + besides / 2;
+  for (const Worker& worker : std::span(workers_).subspan(1))
+    added += stack + static_cast<std::int64_t>(workers_[0].capacity() - worker.capacity());
   if (address_space_bytes() + added > address_space_limit()) refuse_memory({});
   return bytes;
 }

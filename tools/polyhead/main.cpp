@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -10,12 +11,15 @@
 #include <limits>
 #include <new>
 #include <sstream>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "child.h"
 #include "commands.h"
 #include "files.h"
 #include "polyhead/core/error.h"
+#include "polyhead/core/memory.h"
 #include "polyhead/core/parallel.h"
 #include "polyhead/core/version.h"
 
@@ -50,7 +54,12 @@ void watch_signals() {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread([signals] { wait_for_signals(signals); }).detach();
+  try {
+    std::thread([signals] { wait_for_signals(signals); }).detach();
+  } catch (const std::system_error& error) {
+    throw std::runtime_error(
+        concat("cannot start the thread that waits for signals: ", error.code().message()));
+  }
 }
 
 int signal_received() {
@@ -150,6 +159,8 @@ int main(int argc, char** argv) {
   using polyhead::tools::complain;
   polyhead::tools::hold_standard_streams();
   polyhead::tools::end_with_parent();
+  // Else malloc reserves 64 MiB for every thread.
+  if (polyhead::address_space_limit() != std::numeric_limits<std::int64_t>::max()) mallopt(M_ARENA_MAX, 1);
   // Then it is an error of the call that writes.
   for (const int number : {SIGPIPE, SIGXFSZ}) std::signal(number, SIG_IGN);
   try {
@@ -162,8 +173,11 @@ int main(int argc, char** argv) {
   } catch (const std::filesystem::filesystem_error& error) {
     complain(polyhead::concat(error.path1().string(), ": ", error.code().message()));
     return static_cast<int>(Status::file);
+  } catch (const polyhead::MemoryError& error) {
+    complain(error.what());
+    return polyhead::tools::system_failure;
   } catch (const std::bad_alloc&) {
-    complain("out of memory");
+    complain(polyhead::MemoryError("what was asked for").what());
     return polyhead::tools::system_failure;
   } catch (const std::exception& error) {
     complain(error.what());

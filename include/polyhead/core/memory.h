@@ -1,16 +1,28 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
+#include <stdexcept>
 #include <string>
 
 #include "polyhead/core/error.h"
 
 namespace polyhead {
 
-/// More memory is needed than can be had.
-struct MemoryError : Error {
-  using Error::Error;
+/// Memory has run out. No Error: those are of what was given, and whoever has opened a file adds its name to them.
+class MemoryError : public std::bad_alloc {
+ public:
+  /// `what` could not be had, as "33554432 bytes". The message adds what to change.
+  explicit MemoryError(const std::string& what);
+  const char* what() const noexcept override { return message_.what(); }
+
+ private:
+  std::runtime_error message_;  // copied without an exception
 };
+
+/// Throws a MemoryError unless `bytes` can be had now: for libraries that crash where they get none.
+void require_room(std::size_t bytes);
 
 /// What `bytes` take of memory that asks for huge pages.
 constexpr std::int64_t in_huge_pages(std::int64_t bytes) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "polyhead/tensor/tensor.h"
 
@@ -10,13 +11,12 @@ namespace polyhead {
 /// arithmetic on it. Address space is reserved at once and made usable as needed, so nothing ever moves.
 class Pages {
  public:
-  /// Reserves up to `capacity` bytes (less where the system limits address space). Throws MemoryError when
-  /// nothing can be had.
+  /// Reserves `capacity` bytes, rounded up to huge pages. Throws MemoryError when they cannot be had.
   explicit Pages(std::size_t capacity);
   ~Pages();
   Pages(Pages&& other) noexcept;
   Pages& operator=(Pages&& other) noexcept;
-  /// Makes the first `bytes` usable. Throws MemoryError beyond the capacity.
+  /// Makes the first `bytes`, of the capacity, usable. Throws MemoryError when they cannot be had.
   void commit(std::size_t bytes);
   std::byte* data() const { return data_; }
   std::size_t committed() const { return committed_; }
@@ -27,8 +27,9 @@ class Pages {
   std::size_t capacity_ = 0, committed_ = 0;
 };
 
-/// Bump allocator, 64-byte aligned. Taking memory never touches the heap; giving it back is a rewind to a
-/// mark.
+/// Bump allocator, 64-byte aligned. Taking memory seldom touches the heap; giving it back is a rewind to a mark. It is one
+/// block that can grow to all of the memory that there is; where address space is limited, of which others need some too,
+/// it begins small, and blocks follow as they are needed.
 class Arena {
  public:
   using Mark = std::size_t;
@@ -46,18 +47,26 @@ class Arena {
   Mark mark() const { return used_; }
   void rewind(Mark mark) {
     used_ = mark;
+    while (blocks_[block_].begin > mark) --block_;
     ++rewinds_;
   }
   /// How often memory was given back: what was taken before is still there while this stays the same.
   std::size_t rewinds() const { return rewinds_; }
   /// The most bytes ever in use.
   std::size_t peak() const { return peak_; }
-  /// The most bytes that there is address space for.
-  std::size_t capacity() const { return pages_.capacity(); }
+  /// The bytes of address space that it has.
+  std::size_t capacity() const { return blocks_.back().end(); }
 
  private:
+  /// Bytes of the arena from `begin` on.
+  struct Block {
+    std::size_t begin;
+    Pages pages;
+    std::size_t end() const { return begin + pages.capacity(); }
+  };
   void* take(std::size_t bytes);
-  Pages pages_;
+  std::vector<Block> blocks_;
+  std::size_t block_ = 0;  ///< in use last
   std::size_t used_ = 0, peak_ = 0, rewinds_ = 0;
 };
 

@@ -19,7 +19,7 @@ struct TrainingData {
 /// The tokenizers are those of the checkpoint that the run starts from, else learnt from the training text.
 TrainingData load_training_data(const Config& config, const Checkpoint* from);
 
-/// A model for these tokenizers with the initial values that the configuration's seed gives. Throws MemoryError when there is
+/// A model for these tokenizers with the initial values that the configuration's seed gives. Throws Error when there is
 /// no memory to train it.
 nn::Transformer make_model(const Config& config, const text::TextPipeline& pipeline);
 

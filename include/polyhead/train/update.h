@@ -27,11 +27,8 @@ class Worker {
   /// Counts time by op from now on in `profile`, where not null.
   void set_profile(Profile* profile) { profile_ = profile; }
   Profile* profile() const { return profile_; }
-  /// Whether there is address space for the most that another worker took.
-  bool has_room_of(const Worker& other) const {
-    return activations_.capacity() >= other.activations_.peak() &&
-           scratch_.capacity() >= other.scratch_.peak();
-  }
+  /// The bytes of address space that it has.
+  std::size_t capacity() const { return activations_.capacity() + scratch_.capacity(); }
   /// The most bytes ever taken.
   std::size_t peak_bytes() const { return activations_.peak() + scratch_.peak(); }
 

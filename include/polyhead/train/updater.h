@@ -43,7 +43,7 @@ class Updater {
 
   /// Bytes that the process will have resident at the peak of updates no larger than that of `pairs`: what it has after a
   /// dry run of the largest shard, what the other threads and shards will add, and `besides`. Changes nothing. Throws
-  /// MemoryError, which says what to change, when that is more than can be had.
+  /// Error, which says what to change, when that is more than can be had.
   std::int64_t expected_memory(const data::ParallelCorpus& corpus, std::span<const std::int32_t> pairs,
                                std::int64_t besides = 0);
 
