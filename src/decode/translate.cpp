@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "batch.h"
+#include "polyhead/core/memory.h"
 #include "search.h"
 
 namespace polyhead::decode {
@@ -43,7 +44,8 @@ class BatchDecoder {
   BatchDecoder(const BatchDecoder&) = delete;
   BatchDecoder& operator=(const BatchDecoder&) = delete;
 
-  void run() {
+  /// To the end of every search, or `steps` target tokens.
+  void run(std::int32_t steps = std::numeric_limits<std::int32_t>::max()) {
     queries_ = {batch_};
     const nn::TokenBatch source = pack(exec_.activations, sources_);
     const Tensor memory =
@@ -53,7 +55,7 @@ class BatchDecoder {
       copy(model_.encode(context_, source).value(), memory);
     }
     nn::DecoderState state = model_.start(context_, tape_.leaf(memory), slots_, capacity_);
-    for (std::int32_t length = 1; gather(source.segments); ++length) {
+    for (std::int32_t length = 1; length <= steps && gather(source.segments); ++length) {
       const ArenaScope scope(exec_.activations);
       queries_ = {sentence_of_row_, length - 1};
       observe(model_.step(context_, ids_, slot_of_row_, {memory_of_row_, 0}, state), length);
@@ -166,7 +168,47 @@ std::vector<std::int64_t> order_of(std::span<const TokenIds> sources, int max_le
   return order;
 }
 
+std::vector<Batch> batches_of(const nn::Transformer& model, std::span<const TokenIds> sources,
+                              std::span<const std::int64_t> order, const DecodingConfig& config,
+                              int threads) {
+  const std::int64_t slots = slots_per_sentence(config);
+  return cut(order, config.batch_tokens, threads, [&](std::int64_t i) {
+    const auto tokens = static_cast<std::int64_t>(sources[static_cast<std::size_t>(i)].size());
+    // A cache takes memory by the length limit, which may be far above a short source's length.
+    return slots * std::max(tokens, config.target_limit(tokens, model.config().max_length) / std::int64_t{8});
+  });
+}
+
 }  // namespace
+
+std::int64_t expected_memory(const nn::Transformer& model, std::span<const TokenIds> sources,
+                             const DecodingConfig& config, int threads) {
+  const std::vector<std::int64_t> order = order_of(sources, model.config().max_length);
+  const std::vector<Batch> batches = batches_of(model, sources, order, config, threads);
+  if (batches.empty()) return 0;
+  // Batches have about as many source tokens; their caches differ.
+  const auto cache_rows = [&](Batch batch) {  // the longest source is the first
+    const auto tokens = static_cast<std::int64_t>(sources[static_cast<std::size_t>(batch.front())].size());
+    return std::ssize(batch) * config.target_limit(tokens, model.config().max_length);
+  };
+  const Batch largest = *std::max_element(batches.begin(), batches.end(),
+                                          [&](Batch a, Batch b) { return cache_rows(a) < cache_rows(b); });
+  std::int64_t bytes = 0;
+  for_each_batch({&largest, 1}, 1, {}, nullptr, [&](Exec& exec, Batch batch) {
+    BatchDecoder(model, exec, config, sources, batch, {}).run(1);
+    for (const Arena* arena : {&exec.activations, &exec.scratch})
+      bytes += in_huge_pages(static_cast<std::int64_t>(arena->peak()));
+  });
+  bytes *= std::min<std::int64_t>(threads, std::ssize(batches));
+  // The tree of hypotheses, and those that are the result.
+  constexpr std::int64_t bytes_of_a_token = 16;
+  const std::int64_t slots = slots_per_sentence(config);
+  for (const std::int64_t i : order) {
+    const auto tokens = static_cast<std::int64_t>(sources[static_cast<std::size_t>(i)].size());
+    bytes += bytes_of_a_token * slots * config.target_limit(tokens, model.config().max_length);
+  }
+  return bytes;
+}
 
 std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
                                                std::span<const TokenIds> sources,
@@ -176,12 +218,7 @@ std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
   const Hypothesis empty{{}, 0, 0, true};
   std::vector<std::vector<Hypothesis>> results(sources.size(), {empty});
   const std::vector<std::int64_t> order = order_of(sources, model.config().max_length);
-  const std::int64_t slots = slots_per_sentence(config);
-  const std::vector<Batch> batches = cut(order, config.batch_tokens, threads, [&](std::int64_t i) {
-    const auto tokens = static_cast<std::int64_t>(sources[static_cast<std::size_t>(i)].size());
-    // A cache takes memory by the length limit, which may be far above a short source's length.
-    return slots * std::max(tokens, config.target_limit(tokens, model.config().max_length) / std::int64_t{8});
-  });
+  const std::vector<Batch> batches = batches_of(model, sources, order, config, threads);
   if (progress && order.size() < sources.size())
     progress(static_cast<std::int64_t>(sources.size() - order.size()));
   for_each_batch(batches, threads, progress, profile, [&](Exec& exec, Batch batch) {

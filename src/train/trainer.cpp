@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "finite.h"
+#include "memory.h"
 #include "polyhead/config/yaml.h"
 #include "polyhead/core/clock.h"
 #include "polyhead/core/folder_lock.h"
@@ -212,11 +213,21 @@ const data::BatchPlan& Trainer::plan() {
   return plan_;
 }
 
-/// Of updates, and of the file in memory that a checkpoint is before it is written.
+/// Of updates, and of what follows them: the file in memory that a checkpoint is before it is written, and the decoding of a
+/// validation.
 void Trainer::expect_memory() {
-  const Tensor& slab = model_.parameters().slab();
-  const std::int64_t checkpoint = (updater_.average() ? 4 : 3) * static_cast<std::int64_t>(slab.bytes());
-  const std::int64_t bytes = updater_.expected_memory(data_.corpus, plan().largest(data_.corpus), checkpoint);
+  const auto slab = static_cast<std::int64_t>(model_.parameters().slab().bytes());
+  const std::int64_t checkpoint = (updater_.average() ? 4 : 3) * slab;
+  std::int64_t decoding = 0;
+  try {
+    if (validation_)
+      decoding = validation_->expected_memory(model_, config_.training.decoded_metrics(), options_.threads);
+  } catch (const MemoryError&) {
+    refuse_memory({});
+  }
+  if (decoding > 0 && !HeadGates(model_).empty()) decoding += slab;  // see FoldedGates
+  const std::int64_t bytes =
+      updater_.expected_memory(data_.corpus, plan().largest(data_.corpus), std::max(checkpoint, decoding));
   observer_.message(concat("memory: about ", bytes >> 20, " MiB at the peak, of ", memory_limit() >> 20,
                            " MiB that can be had"));
 }

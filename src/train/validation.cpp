@@ -61,15 +61,27 @@ Validation::Validation(const Config& config, const data::ParallelText& text,
                        const text::TextPipeline& pipeline)
     : config_(config), text_(text), pipeline_(pipeline), corpus_(loss_corpus(config, text, pipeline)) {}
 
+Config Validation::greedy() const {
+  Config config = config_;
+  config.decoding.method = decode::Method::beam;
+  config.decoding.beam_size = config.decoding.nbest = 1;
+  return config;
+}
+
+std::int64_t Validation::expected_memory(const nn::Transformer& model, std::span<const Metric> decoded,
+                                         int threads) const {
+  if (decoded.empty()) return 0;
+  const EncodedLines encoded = encode_lines(pipeline_, config_, text_.source);
+  const std::vector<decode::TokenIds> sources(encoded.ids.begin(), encoded.ids.end());
+  return decode::expected_memory(model, sources, greedy().decoding, threads);
+}
+
 Figures Validation::run(const nn::Transformer& model, std::span<const Metric> decoded,
                         std::span<Worker> workers) const {
   Figures figures = loss_figures(model, corpus_, config_.training.shard_tokens(), workers);
   if (decoded.empty()) return figures;
-  Config greedy = config_;
-  greedy.decoding.method = decode::Method::beam;
-  greedy.decoding.beam_size = greedy.decoding.nbest = 1;
   const std::vector<std::string> translations =
-      translate_lines(model, pipeline_, greedy, text_.source, static_cast<int>(workers.size()))
+      translate_lines(model, pipeline_, greedy(), text_.source, static_cast<int>(workers.size()))
           .lines(pipeline_);
   for (const Metric metric : decoded)
     figures[metric] = metrics::corpus(config::Codec<Metric>::text(metric), translations, {text_.target},

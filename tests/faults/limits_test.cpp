@@ -46,7 +46,12 @@ TEST(MemoryLimits, TheMemoryThatTrainingSaysIsWhatItTakes) {
       {"training.max_steps=10"},
       {"training.max_steps=3", "model.d_model=256", "model.d_ff=512"},
       {"training.max_steps=3", "model.d_model=256", "model.d_ff=512", "training.ema_decay=0.9",
-       "training.accumulate=2", "training.batch_tokens=2048"}};
+       "training.accumulate=2", "training.batch_tokens=2048"},
+      // What decodes a validation takes more than an update.
+      {"training.max_steps=3", "training.validate_every=1", "training.batch_tokens=128",
+       "data.valid_size=5000", "training.best_metric=exact_match", "decoding.batch_tokens=60000"},
+      {"training.max_steps=10", "training.validate_every=5", "data.valid_size=2000",
+       "training.best_metric=bleu"}};
   for (const Arguments& settings : all) {
     const Outcome outcome = run(small_training(settings));
     ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -113,6 +118,46 @@ TEST(MemoryLimits, AreKeptWhereTheSystemSetsThem) {
   for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
     const Limit limit(resource, std::int64_t{700} << 20);
     expect_limited_training();
+  }
+}
+
+/// That there is a result, or one line at the end that says what there was no room for, and the status for that: of a
+/// configuration that needs more than there is, or of a system that has no more.
+void expect_a_result_or_a_refusal(const Outcome& outcome, const std::string& context) {
+  if (outcome.status == 0) return;
+  const std::string refusal = "polyhead: training needs .* MiB that can be had; expected .*\n$";
+  const std::string failure =
+      "(polyhead: (out of memory: no room for .*; expected .*|cannot start the threads? that .*: .*)|\n?"
+      "libgomp: Thread creation failed: .*)\n$";
+  EXPECT_THAT(outcome.status, ::testing::AnyOf(1, 2)) << context << outcome.err;
+  EXPECT_THAT(outcome.err, ::testing::ContainsRegex(outcome.status == 2 ? refusal : failure)) << context;
+}
+
+TEST(MemoryLimits, OfAnySizeEndInAResultOrInALine) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space";
+  const std::vector<std::pair<std::string, Arguments>> commands{
+      {"train", small_training({"training.max_steps=2"}, "")},
+      {"resume", {"train", "--resume", "--threads", "1", "--set", "training.max_steps=41", "--out", ""}},
+      {"translate", {"translate", trained_run(), "--threads", "2"}}};
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+    // A dynamic linker that has no room has a line and a status of its own.
+    const std::int64_t least = resource == RLIMIT_AS ? 100 : 20, most = 900;
+    for (const auto& [name, command] : commands) {
+      int done = 0;
+      for (std::int64_t mebibytes = least; mebibytes <= most; mebibytes += mebibytes / 8) {
+        Arguments arguments = command;
+        const std::string out = fresh_path("run");
+        std::replace(arguments.begin(), arguments.end(), std::string(), out);
+        if (name == "resume") fs::copy(trained_run(), out, fs::copy_options::recursive);
+        const Outcome outcome = [&] {
+          const Limit limit(resource, mebibytes << 20);
+          return run(arguments, "a b\n");
+        }();
+        expect_a_result_or_a_refusal(outcome, name + " in " + std::to_string(mebibytes) + " MiB: ");
+        done = outcome.status == 0 ? done + 1 : 0;
+      }
+      EXPECT_GT(done, 2) << name << ": what is enough once is not with more";
+    }
   }
 }
 

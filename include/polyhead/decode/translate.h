@@ -72,4 +72,9 @@ std::vector<std::vector<Hypothesis>> translate(const nn::Transformer& model,
                                                const Progress& progress = {}, Profile* profile = nullptr,
                                                const AttentionHook& attention = {});
 
+/// Bytes that translate() will take at its peak: the arenas of its threads, each with the batch that takes the most, which is
+/// encoded and decoded for one token, and the hypotheses. What else it takes, the process then has.
+std::int64_t expected_memory(const nn::Transformer& model, std::span<const TokenIds> sources,
+                             const DecodingConfig& config, int threads);
+
 }  // namespace polyhead::decode

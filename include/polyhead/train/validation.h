@@ -58,9 +58,14 @@ class Validation {
   Validation(const Config& config, const data::ParallelText& text, const text::TextPipeline& pipeline);
   /// Loss, perplexity, token accuracy and, with greedy decoding, `decoded` (bleu, chrf, exact_match).
   Figures run(const nn::Transformer& model, std::span<const Metric> decoded, std::span<Worker> workers) const;
+  /// Bytes that decoding for `decoded` will take besides what the process then has (see decode::expected_memory()).
+  std::int64_t expected_memory(const nn::Transformer& model, std::span<const Metric> decoded,
+                               int threads) const;
   const data::ParallelCorpus& corpus() const { return corpus_; }
 
  private:
+  Config greedy() const;
+
   const Config& config_;
   const data::ParallelText& text_;
   const text::TextPipeline& pipeline_;
