@@ -1,6 +1,7 @@
 #include "polyhead/data/corpus.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "polyhead/core/error.h"
@@ -22,6 +23,14 @@ const FilePair& files_of(const DataConfig& config, Split split) {
   return config.test;
 }
 
+/// A configuration is used again, when its run is resumed or compared, but a pipe is read once; and opening one that nobody
+/// writes to waits for ever.
+void require_file(const std::string& path) {
+  std::error_code none;  // reading says what is wrong
+  require<DataError>(!std::filesystem::is_other(std::filesystem::status(path, none)), "data file ", path,
+                     ": not a regular file");
+}
+
 }  // namespace
 
 std::string_view name(Split split) {
@@ -37,6 +46,8 @@ std::string_view name(Split split) {
 }
 
 ParallelText read_parallel(const FilePair& files) {
+  require_file(files.source);
+  require_file(files.target);
   Lines source = read_lines(files.source);
   Lines target = read_lines(files.target);
   require<DataError>(source.lines.size() == target.lines.size(), files.source, " has ", source.lines.size(),

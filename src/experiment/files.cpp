@@ -10,7 +10,7 @@
 #include "polyhead/core/file.h"
 #include "polyhead/core/rng.h"
 #include "polyhead/data/corpus.h"
-#include "polyhead/data/lines.h"
+#include "polyhead/text/tokenizer.h"
 #include "polyhead/train/model_file.h"
 
 namespace polyhead::experiment {
@@ -28,7 +28,7 @@ class FileCheck {
     }
     const text::TokenizerConfig& tokenizer = config.tokenizer;
     for (const std::string& model : {tokenizer.model, tokenizer.source_model, tokenizer.target_model})
-      if (!model.empty()) attempt(model, [&] { data::read_bytes(model); });
+      if (!model.empty()) attempt(model, [&] { text::load_sentencepiece(model); });
     if (const auto& from = config.training.initial_checkpoint)
       attempt(*from, [&] { train::open_checkpoint(*from); });
   }

@@ -55,7 +55,9 @@ struct Shown {
 };
 
 bool has_files(const data::FilePair& files) {
-  return std::filesystem::is_regular_file(files.source) && std::filesystem::is_regular_file(files.target);
+  std::error_code none;
+  return std::filesystem::is_regular_file(files.source, none) &&
+         std::filesystem::is_regular_file(files.target, none);
 }
 
 std::optional<data::Split> split_with_data(const data::DataConfig& config) {

@@ -161,9 +161,14 @@ std::unique_ptr<Tokenizer> parse_sentencepiece(std::string_view bytes) {
 
 std::unique_ptr<Tokenizer> load_sentencepiece(const std::string& path) {
   constexpr std::size_t most = std::size_t{64} << 20;
-  const bool is_file = std::filesystem::is_regular_file(path);  // devices and pipes may never end
+  std::error_code none;  // reading says what is wrong
+  const auto status = std::filesystem::status(path, none);
+  // Devices and pipes may never end, and opening a pipe that nobody writes to waits for ever.
+  require<FileError>(!std::filesystem::is_other(status), "tokenizer model \"", path,
+                     "\": not a regular file");
   std::ifstream file(path, std::ios::binary);
-  std::string bytes(is_file ? std::min<std::size_t>(std::filesystem::file_size(path), most + 1) : 0, '\0');
+  const auto size = std::filesystem::is_regular_file(status) ? std::filesystem::file_size(path) : 0;
+  std::string bytes(std::min<std::size_t>(size, most + 1), '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   require<FileError>(file.good() && !bytes.empty(), "tokenizer model \"", path,
                      "\": cannot be read or is empty");

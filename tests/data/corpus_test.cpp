@@ -35,6 +35,13 @@ TEST(ReadParallel, UnequalLineCounts) {
             source.path() + " has 3 lines, but " + target.path() + " has 2");
 }
 
+TEST(ReadParallel, RefusesPipesAndDevices) {
+  const TemporaryFile file("s.txt", "a\n");
+  for (const FilePair& files : {FilePair{"/dev/null", file.path()}, FilePair{file.path(), "/dev/null"}})
+    EXPECT_EQ(message_of<DataError>([&] { read_parallel(files); }),
+              "data file /dev/null: not a regular file");
+}
+
 TEST(LoadText, FilesOfASplit) {
   const TemporaryFile source("s.txt", "a\n"), target("t.txt", "x\n");
   DataConfig config;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -140,7 +141,12 @@ TEST(SentencePiece, ReadsModelFiles) {
   EXPECT_EQ(message_of<FileError>([&] { load_sentencepiece(folder); }),
             "tokenizer model \"" + folder.string() + "\": cannot be read or is empty");
   EXPECT_EQ(message_of<FileError>([] { load_sentencepiece("/dev/zero"); }),
-            "tokenizer model \"/dev/zero\": cannot be read or is empty");
+            "tokenizer model \"/dev/zero\": not a regular file");
+  const std::string pipe = folder / "polyhead_pipe.spm";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(message_of<FileError>([&] { load_sentencepiece(pipe); }),
+            "tokenizer model \"" + pipe + "\": not a regular file");
+  std::filesystem::remove(pipe);
   std::filesystem::resize_file(path, 100'000'000);
   EXPECT_EQ(message_of<FileError>([&] { load_sentencepiece(path); }),
             "tokenizer model \"" + path + "\": larger than 67108864 bytes");

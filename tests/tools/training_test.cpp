@@ -1,9 +1,6 @@
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -132,15 +129,14 @@ TEST(Training, RefusesATableOfPositionsWithoutMeasure) {
 }
 
 TEST(Training, EndsAtOnceWhereNothingIsToBeSavedYet) {
-  const std::string out = fresh_path("run"), pipe = fresh_path("pipe");
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  Process process(train_arguments(out, {"--set", "data.task=files", "--set", "data.train.source=" + pipe,
-                                        "--set", "data.train.target=" + pipe}));
-  const int writer = open(pipe.c_str(), O_WRONLY);  // waits for the program to read
+  const std::string out = fresh_path("run");
+  Process process(train_arguments(out, {"--set", "data.train_size=16777216"}));  // drawn for many seconds
+  const fs::path threads = "/proc/" + std::to_string(process.id()) + "/task";
+  const auto count = [&] { return std::distance(fs::directory_iterator(threads), {}); };
+  ASSERT_TRUE(wait_for(process, [&] { return count() > 1; }));  // one waits for signals
   process.signal(SIGTERM);
   EXPECT_EQ(process.wait().status, 128 + SIGTERM);
   EXPECT_FALSE(fs::exists(out));
-  close(writer);
 }
 
 TEST(Training, EndsAtOnceAtASecondSignal) {
