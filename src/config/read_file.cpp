@@ -64,7 +64,7 @@ std::string read_file(const std::filesystem::path& path) {
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t count = file.read(text.data() + size, text.size() - size);
-    require(count >= 0, name, ": cannot be read: ", std::strerror(errno));
+    require<FileError>(count >= 0, name, ": cannot be read: ", std::strerror(errno));
     size += static_cast<std::size_t>(count);
     if (count > 0) continue;
     if (size > 0 || std::chrono::steady_clock::now() >= patience) break;

@@ -38,12 +38,14 @@ Split split(std::string_view path) {
 
 std::string nearest(const std::string& path, const std::vector<std::string>& known) {
   const auto [section, name] = split(path);
+  const std::size_t most = (name.size() + 2) / 3;
   std::string best;
   std::size_t best_distance = std::numeric_limits<std::size_t>::max();
   for (const std::string& candidate : known) {
     const auto [other_section, other_name] = split(candidate);
-    const std::size_t distance = edit_distance(name, other_name) + (section == other_section ? 0 : 2);
-    if (distance >= best_distance) continue;
+    const std::size_t edits = edit_distance(name, other_name);
+    const std::size_t distance = edits + (section == other_section ? 0 : 2);
+    if (edits > most || distance >= best_distance) continue;
     best = candidate;
     best_distance = distance;
   }

@@ -189,6 +189,14 @@ std::string defect(std::string_view line) {
   return "";
 }
 
+/// What a YAML parser's own words do not say of a line that it refuses, or "".
+std::string hint(std::string_view text, int line) {
+  for (; line > 1 && !text.empty(); --line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const std::string_view indentation = text.substr(0, std::min(text.find_first_not_of(" \t"), text.size()));
+  return indentation.find('\t') == text.npos ? "" : " (the line begins with a tab, expected spaces)";
+}
+
 bool check_text(std::string_view text, Builder& builder) {
   int line = 1;
   for (std::size_t begin = 0; begin < text.size(); ++line) {
@@ -225,7 +233,8 @@ std::optional<Node> read_tree(std::string_view text, const std::string& name,
     return builder.take_root();
   } catch (const YAML::Exception& error) {
     const Place place = builder.place(error.mark.line + 1);
-    problems.push_back({place.order, concat(place.text, ": not valid YAML: ", one_line(error.msg, 200))});
+    problems.push_back({place.order, concat(place.text, ": not valid YAML: ", one_line(error.msg, 200),
+                                            hint(text, error.mark.line + 1))});
   } catch (const Stop&) {
   }
   return std::nullopt;

@@ -99,9 +99,8 @@ class Reader {
       if (std::any_of(section.fields.begin(), section.fields.end(), is_key)) continue;
       const std::string key_path = join(path, key);
       // Looking for the nearest of thousands would take seconds.
-      const bool many = problems_.size() >= max_problems;
-      report(value.place, key_path,
-             many ? "unknown key" : concat("unknown key, did you mean ", nearest(key_path, known_), "?"));
+      const std::string near = problems_.size() < max_problems ? nearest(key_path, known_) : "";
+      report(value.place, key_path, near.empty() ? "unknown key" : "unknown key, did you mean " + near + "?");
     }
   }
 

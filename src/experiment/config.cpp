@@ -63,7 +63,14 @@ config::Node base_of(const config::Node& node, const std::string& path, std::str
     return config::read_mapping(default_base, "the default configuration");
   const std::string file =
       (std::filesystem::path(path).parent_path() / node.text).lexically_normal().string();
-  return config::read_mapping(config::read_file(file), file);
+  const auto text = [&] {
+    try {
+      return config::read_file(file);
+    } catch (const Error& error) {
+      throw Error(concat(node.place.text, ": base: ", error.what()), error.status());
+    }
+  };
+  return config::read_mapping(text(), file);
 }
 
 }  // namespace
@@ -153,10 +160,12 @@ Experiment load_experiment(const std::string& path, std::span<const std::string>
   Experiment result;
   result.tree = config::read_mapping(config::read_file(path), path);
   std::string found;
+  polyhead::Status status{};  // of the first
   const auto attempt = [&](const auto& part) {
     try {
       part();
     } catch (const Error& error) {
+      if (found.empty()) status = error.status();
       found += concat(found.empty() ? "" : "\n", error.what());
     }
   };
@@ -167,7 +176,7 @@ Experiment load_experiment(const std::string& path, std::span<const std::string>
   attempt([&] {
     result.base = config::with_settings(std::move(result.base), config::read_overrides(overrides));
   });
-  require(found.empty(), found);
+  if (!found.empty()) throw Error(found, status);
   return result;
 }
 

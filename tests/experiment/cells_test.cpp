@@ -85,7 +85,8 @@ TEST(ExperimentConfig, TellsWhatIsWrongInItsFileItsBaseAndOverridesTogether) {
   const std::string file = folder.write("e.yaml", "base: none.yaml\nseed: [1]\n");
   const std::vector<std::string> overrides{"model.heads"};
   const auto message = [&] { return error_of([&] { experiment::load_experiment(file, overrides, ""); }); };
-  EXPECT_EQ(message(), file + ":2: seed: unknown key, did you mean seeds?\n" + folder.path +
+  EXPECT_EQ(message(), file + ":2: seed: unknown key, did you mean seeds?\n" + file +
+                           ":1: base: " + folder.path +
                            "/none.yaml: no such file, expected a YAML configuration\n--set model.heads: "
                            "expected key.path=value, such as "
                            "model.heads=4");

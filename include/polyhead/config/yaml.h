@@ -20,7 +20,7 @@ struct Difference {
 
 /// The text of a configuration file, or of a pipe or device as far as it is longer than any configuration. Waits for who
 /// writes to a pipe, and a second for somebody who does. Throws Error (usage) when there is no such file, when it is a
-/// folder, or cannot be read.
+/// folder, or cannot be opened, and FileError when the disk fails.
 std::string read_file(const std::filesystem::path& path);
 /// Fills the struct behind `root` from YAML text; see parse().
 void parse(const Field& root, std::string_view text, std::string_view name,
