@@ -110,8 +110,8 @@ TrainerState TrainerState::parse(const std::string& text) {
         count_of("validations_since_best", s.at("validations_since_best"));
     state.schedule.factor = factor;
     return state;
-  } catch (const json::exception& error) {
-    throw FileError(concat("/trainer/state: ", error.what()));
+  } catch (const json::exception&) {
+    throw FileError("/trainer/state: a field is missing or not of the type that training writes");
   }
 }
 
