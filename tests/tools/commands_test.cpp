@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -53,6 +54,34 @@ struct Failure {
   int status;
   std::string message;
 };
+
+/// Tries an empty argument for whatever the command or one below it takes a value for; the number of these.
+int try_empty_arguments(const Arguments& command) {
+  const auto with = [&](const Arguments& more) {
+    Arguments arguments = command;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  };
+  int count = 0;
+  std::string part;
+  for (const std::string& line : lines_of(run(with({"--help"})).out)) {
+    if (line.ends_with(':')) part = line;
+    std::smatch parts;
+    if (part == "Subcommands:" && std::regex_match(line, parts, std::regex("  ([a-z]+) .*")))
+      count += try_empty_arguments(with({parts[1]}));
+    if (!std::regex_match(line, parts, std::regex("  (--[a-z-]+|[A-Za-z]+) (?!Needs:|Excludes:)[^ ].*")))
+      continue;
+    const std::string name = parts[1];
+    ++count;
+    const Outcome outcome = run(with(part == "Options:" ? Arguments{name, ""} : Arguments{""}));
+    EXPECT_EQ(outcome.status, 2) << name;
+    EXPECT_THAT(outcome.err, StartsWith("polyhead: " + name + ": empty, expected a value; see polyhead "));
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
+  return count;
+}
+
+TEST(Program, TakesNoEmptyArgument) { EXPECT_GT(try_empty_arguments({}), 80); }
 
 TEST(Program, SaysWhatIsWrongWithItsUse) {
   const std::string run_folder = trained_run(), empty = write_text("empty.yaml", ""),

@@ -126,6 +126,14 @@ int parse_failed(const CLI::App& program, const CLI::ParseError& error, const st
   return static_cast<int>(Status::usage);
 }
 
+/// Takes no empty argument, of any option: mostly it comes of a variable of the shell that is not set.
+void refuse_empty(CLI::App& command) {
+  const auto check = [](const std::string& text) { return text.empty() ? "empty, expected a value" : ""; };
+  for (CLI::Option* option : command.get_options())
+    option->transform(CLI::Validator(check, ""));  // which comes before the option's own checks
+  for (CLI::App* below : command.get_subcommands({})) refuse_empty(*below);
+}
+
 int run(int argc, char** argv) {
   CLI::App program("polyhead: small Transformers on CPUs, and what their attention heads do", "polyhead");
   program.set_version_flag("--version", std::string("polyhead ") + version);
@@ -141,6 +149,7 @@ int run(int argc, char** argv) {
                               add_metrics(program), add_inspect(program),   add_config(program),
                               add_data(program),    add_bench(program),     add_ablate(program),
                               add_report(program)};
+  refuse_empty(program);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
