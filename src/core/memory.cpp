@@ -87,6 +87,7 @@ std::int64_t least_limit(const std::filesystem::path& root, const Controller& co
 }  // namespace
 
 MemoryError::MemoryError(const std::string& what)
+    // NOLINTNEXTLINE(bugprone-throw-keyword-missing): a member, not an exception that is to be thrown
     : message_(concat("out of memory: no room for ", what, advice())) {}
 
 void require_room(std::size_t bytes) {
