@@ -200,8 +200,8 @@ std::int64_t expected_memory(const nn::Transformer& model, std::span<const Token
       bytes += in_huge_pages(static_cast<std::int64_t>(arena->peak()));
   });
   bytes *= std::min<std::int64_t>(threads, std::ssize(batches));
-  // The tree of hypotheses, and those that are the result.
-  constexpr std::int64_t bytes_of_a_token = 16;
+  // A node of the tree of hypotheses, in a vector that doubles, its id in the result, and its letters.
+  constexpr std::int64_t bytes_of_a_token = 32;
   const std::int64_t slots = slots_per_sentence(config);
   for (const std::int64_t i : order) {
     const auto tokens = static_cast<std::int64_t>(sources[static_cast<std::size_t>(i)].size());
