@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <fstream>
 #include <new>
 
 #include "polyhead/core/error.h"
@@ -28,15 +27,17 @@ class Input {
   explicit Input(const std::string& path) : path_(path), buffer_(block, '\0') {
     std::error_code none;  // opening says what is wrong
     require(!std::filesystem::is_directory(path, none), "is a folder");
-    file_.reset(std::fopen(path.c_str(), "rb"));
-    require(file_ != nullptr, std::strerror(errno));
+    errno = 0;
+    file_.open(path, std::ios::binary);
+    require(file_.is_open(), std::strerror(errno));
     next();
   }
   /// What there is of the file at the moment; empty at its end.
   std::string_view rest() const { return rest_; }
   void next() {
-    rest_ = {buffer_.data(), std::fread(buffer_.data(), 1, buffer_.size(), file_.get())};
-    require(!std::ferror(file_.get()), std::strerror(errno));
+    file_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    require(!file_.bad(), std::strerror(errno));
+    rest_ = {buffer_.data(), static_cast<std::size_t>(file_.gcount())};
   }
   template <class... Parts>
   void require(bool condition, const Parts&... parts) const {
@@ -44,12 +45,9 @@ class Input {
   }
 
  private:
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
   std::string path_, buffer_;
   std::string_view rest_;
-  std::unique_ptr<std::FILE, Closer> file_;
+  std::ifstream file_;
 };
 
 struct Inflater {

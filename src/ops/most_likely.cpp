@@ -120,10 +120,10 @@ void find_words(const MostLikely& op, Exec& exec, const Tensor& x, const Tensor&
   for (std::int64_t b = 0; b < count; ++b) {
     const std::int64_t first = b * block_rows<T>, rows = std::min(block_rows<T>, n - first);
     auto* features = exec.scratch.allocate<T>(static_cast<std::size_t>(d * simd::round_up<T>(rows)));
-    const std::span words(exec.scratch.allocate<Word<T>>(static_cast<std::size_t>(rows * op.count)),
-                          static_cast<std::size_t>(rows * op.count));
-    std::uninitialized_value_construct(words.begin(), words.end());
-    const RowBlock<T>& block = *std::construct_at(blocks + b, rows, features, words);
+    const auto room = static_cast<std::size_t>(rows * op.count);
+    const std::span best(exec.scratch.allocate<Word<T>>(room), room);
+    std::uninitialized_value_construct(best.begin(), best.end());
+    const RowBlock<T>& block = *std::construct_at(blocks + b, rows, features, best);
     kernels::transpose<T>(rows, d, x.as<T>() + first * d, d, features, block.width());
   }
   T* tile = exec.scratch.allocate<T>(static_cast<std::size_t>(words_at_once * block_rows<T>));

@@ -276,9 +276,9 @@ TEST(Controls, LearningRateSearchTakesTheBestTrialOfEveryPoint) {
   EXPECT_EQ(second.cells[4].seed, 6U);
   EXPECT_EQ(second.cells[8].config.training.schedule.learning_rate, 0.04);
   for (auto& [id, score] : scores) score = 0;
-  for (const Cell& cell :
-       experiment::plan(experiment, scores).cells)  // a tie says nothing against the point's own rate
-    if (!cell.trial) EXPECT_EQ(cell.config.training.schedule.learning_rate, 0.02);
+  // A tie says nothing against the point's own rate.
+  for (const Cell& cell : experiment::plan(experiment, scores).cells)
+    EXPECT_TRUE(cell.trial || cell.config.training.schedule.learning_rate == 0.02);
 }
 
 TEST(Plan, IsThatOfTheExperimentsThatAreHere) {
