@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -60,23 +59,6 @@ TEST(MemoryLimits, TheMemoryThatTrainingSaysIsWhatItTakes) {
   }
 }
 
-/// A limit of this process, and of those that it starts, while this lives.
-class Limit {
- public:
-  Limit(__rlimit_resource resource, std::int64_t bytes) : resource_(resource) {
-    getrlimit(resource, &before_);
-    const rlimit limit{static_cast<rlim_t>(bytes), before_.rlim_max};
-    setrlimit(resource, &limit);
-  }
-  ~Limit() { setrlimit(resource_, &before_); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-
- private:
-  __rlimit_resource resource_;
-  rlimit before_{};
-};
-
 void expect_refusal(const Outcome& outcome, const std::string& out) {
   EXPECT_EQ(outcome.status, 2) << outcome.err;
   EXPECT_THAT(outcome.err,
@@ -113,10 +95,14 @@ void expect_limited_training() {
                  larger);
 }
 
+std::string bytes_of(const std::string& resource, std::int64_t mebibytes) {
+  return "--" + resource + "=" + std::to_string(mebibytes << 20);
+}
+
 TEST(MemoryLimits, AreKeptWhereTheSystemSetsThem) {
   if (sanitized) GTEST_SKIP() << "a sanitizer needs more address space";
-  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
-    const Limit limit(resource, std::int64_t{700} << 20);
+  for (const std::string resource : {"as", "data"}) {
+    const Limit limit(bytes_of(resource, 700));
     expect_limited_training();
   }
 }
@@ -139,9 +125,9 @@ TEST(MemoryLimits, OfAnySizeEndInAResultOrInALine) {
       {"train", small_training({"training.max_steps=2"}, "")},
       {"resume", {"train", "--resume", "--threads", "1", "--set", "training.max_steps=41", "--out", ""}},
       {"translate", {"translate", trained_run(), "--threads", "2"}}};
-  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA}) {
+  for (const std::string resource : {"as", "data"}) {
     // A dynamic linker that has no room has a line and a status of its own.
-    const std::int64_t least = resource == RLIMIT_AS ? 100 : 20, most = 900;
+    const std::int64_t least = resource == "as" ? 100 : 20, most = 900;
     for (const auto& [name, command] : commands) {
       int done = 0;
       for (std::int64_t mebibytes = least; mebibytes <= most; mebibytes += mebibytes / 8) {
@@ -150,7 +136,7 @@ TEST(MemoryLimits, OfAnySizeEndInAResultOrInALine) {
         std::replace(arguments.begin(), arguments.end(), std::string(), out);
         if (name == "resume") fs::copy(trained_run(), out, fs::copy_options::recursive);
         const Outcome outcome = [&] {
-          const Limit limit(resource, mebibytes << 20);
+          const Limit limit(bytes_of(resource, mebibytes));
           return run(arguments, "a b\n");
         }();
         expect_a_result_or_a_refusal(outcome, name + " in " + std::to_string(mebibytes) + " MiB: ");
@@ -185,7 +171,7 @@ TEST(MemoryLimits, AreKeptWhereAControlGroupSetsThem) {
 TEST(FileLimits, AFileThatMayNotGetSoLongIsNamed) {
   const std::string out = fresh_path("run");
   const auto start = [&] {
-    const Limit limit(RLIMIT_FSIZE, 20000);
+    const Limit limit("--fsize=20000");
     return std::make_unique<Process>(
         Arguments{"train", tiny_config(), "--out", out, "--set", "training.max_steps=20"});
   };
@@ -201,7 +187,7 @@ TEST(FileLimits, NoDescriptorIsLostByCheckpointsThatAreWrittenOrFail) {
   const auto train_with_few = [&](const std::string& out, const Arguments& more) {
     Arguments arguments = small_training(settings, out);
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const Limit limit(RLIMIT_NOFILE, 24);
+    const Limit limit("--nofile=24");
     return run(arguments);
   };
   EXPECT_EQ(train_with_few(fresh_path("run"), {}).status, 0);

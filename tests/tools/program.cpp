@@ -28,6 +28,12 @@ struct Folder {
   ~Folder() { fs::remove_all(path); }
 };
 
+/// What starts the program; empty: it is started by itself.
+Arguments& launcher() {
+  static Arguments words;
+  return words;
+}
+
 }  // namespace
 
 const std::string& scratch_folder() {
@@ -68,9 +74,14 @@ std::string write_text(const std::string& name, const std::string& text) {
   return path;
 }
 
+Limit::Limit(const std::string& option) { launcher() = {"prlimit", option}; }
+
+Limit::~Limit() { launcher().clear(); }
+
 Process::Process(const Arguments& arguments, const std::string& input, const std::string& out)
     : out_(out.empty() ? fresh_path("out") : out), err_(fresh_path("err")) {
-  std::vector<std::string> words{POLYHEAD_PROGRAM};
+  std::vector<std::string> words = launcher();
+  words.emplace_back(POLYHEAD_PROGRAM);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -84,7 +95,7 @@ Process::Process(const Arguments& arguments, const std::string& input, const std
   else
     posix_spawn_file_actions_addopen(&actions, 1, out_.c_str(), O_WRONLY | O_CREAT, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, err_.c_str(), O_WRONLY | O_CREAT, 0600);
-  const int error = posix_spawn(&id_, POLYHEAD_PROGRAM, &actions, nullptr, pointers.data(), environ);
+  const int error = posix_spawnp(&id_, pointers[0], &actions, nullptr, pointers.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::runtime_error("cannot start " POLYHEAD_PROGRAM);
 }

@@ -69,6 +69,16 @@ bool wait_for(Process& process, const Condition& done) {
 
 Outcome run(const Arguments& arguments, const std::string& input = "");
 
+/// A limit of the system that the program is started with while this lives, an option of prlimit(1): "--as=100000000". The
+/// tests do without it themselves: a process that is larger already can start no other.
+class Limit {
+ public:
+  explicit Limit(const std::string& option);
+  ~Limit();
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+};
+
 /// Variables of the environment that the program is started with while this lives.
 class Environment {
  public:

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "polyhead/config/yaml.h"
+#include "polyhead/core/memory.h"
 #include "polyhead/nn/transformer.h"
 #include "polyhead/train/config.h"
 #include "support/check_op.h"
+#include "support/message.h"
 
 /// Every setting there is, given what it cannot be.
 namespace polyhead::train {
@@ -230,7 +232,7 @@ TEST(SettingsLimits, TheLargestModelIsCountedRight) {
       layers * (3 * attention + 2 * feed_forward) + 3 * std::int64_t{vocabulary} * d;
   EXPECT_GT(model.parameters().count(), matrices);
   EXPECT_LT(model.parameters().count(), matrices + 3 * 65536 * d);
-  EXPECT_THAT(testing::error_of([&] { model.parameters().allocate(DType::f32); }),
+  EXPECT_THAT(testing::message_of<MemoryError>([&] { model.parameters().allocate(DType::f32); }),
               HasSubstr("out of memory: "));
 }
 
