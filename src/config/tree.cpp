@@ -102,12 +102,9 @@ class Builder : public YAML::EventHandler {
     const std::string_view rest = text_.substr(std::min(static_cast<std::size_t>(mark.pos), text_.size()));
     if (rest.empty() || (rest[0] != '"' && rest[0] != '\'')) return true;
     for (std::size_t i = 1; i < rest.size(); ++i) {
-      if (rest[i] == '\\' && rest[0] == '"')
-        ++i;
-      else if (rest[i] == rest[0] && (rest[0] == '"' || !rest.substr(i + 1).starts_with('\'')))
-        return true;
-      else if (rest[i] == rest[0])
-        ++i;
+      const bool quote = rest[i] == rest[0], escape = rest[i] == '\\' && rest[0] == '"';
+      if (quote && (rest[0] == '"' || !rest.substr(i + 1).starts_with('\''))) return true;
+      if (quote || escape) ++i;  // what follows is part of the text
     }
     return false;
   }
