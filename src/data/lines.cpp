@@ -121,7 +121,6 @@ std::string read_bytes(const std::string& path, std::size_t most) {
         input.require(*z.next_in == static_cast<unsigned char>(gzip_magic.front()),
                       "something that is no gzip follows the gzip data");
         inflateReset(&z);
-        inside = true;
       }
       const std::size_t size = bytes.size();
       bytes.resize(size + block);
